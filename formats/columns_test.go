@@ -5,24 +5,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
-var rowTypes = map[Kind]reflect.Type{
-	KindTrajectories: reflect.TypeFor[Trajectory](),
-	KindScores:       reflect.TypeFor[Score](),
-	KindGroups:       reflect.TypeFor[Member](),
-	TableGroups:      reflect.TypeFor[GroupStats](),
-	TablePairs:       reflect.TypeFor[Pair](),
-	TableLabels:      reflect.TypeFor[Label](),
-	TableDecisions:   reflect.TypeFor[Decision](),
-	TablePlan:        reflect.TypeFor[Planned](),
-	TableExamples:    reflect.TypeFor[ExampleStats](),
+var rowTypes = map[schema.Kind]reflect.Type{
+	schema.KindTrajectories: reflect.TypeFor[Trajectory](),
+	schema.KindScores:       reflect.TypeFor[Score](),
+	schema.KindGroups:       reflect.TypeFor[Member](),
+	schema.TableGroups:      reflect.TypeFor[GroupStats](),
+	schema.TablePairs:       reflect.TypeFor[Pair](),
+	schema.TableLabels:      reflect.TypeFor[Label](),
+	schema.TableDecisions:   reflect.TypeFor[decision.Decision](),
+	schema.TablePlan:        reflect.TypeFor[decision.Planned](),
+	schema.TableExamples:    reflect.TypeFor[decision.ExampleStats](),
 }
 
 // structColumns derives from the struct what the table must say about it.
-func structColumns(t *testing.T, row reflect.Type, inherited Column) []Column {
+func structColumns(t *testing.T, row reflect.Type, inherited schema.Column) []schema.Column {
 	t.Helper()
-	var out []Column
+	var out []schema.Column
 	for i := range row.NumField() {
 		f := row.Field(i)
 		if f.Anonymous {
@@ -30,7 +33,7 @@ func structColumns(t *testing.T, row reflect.Type, inherited Column) []Column {
 		}
 		tag := strings.Split(f.Tag.Get("parquet"), ",")
 		marks := strings.Split(f.Tag.Get("rollmill"), ",")
-		c := Column{
+		c := schema.Column{
 			Path:     inherited.Path + tag[0],
 			Volatile: inherited.Volatile || slices.Contains(marks, "volatile"),
 			Payload:  inherited.Payload || slices.Contains(marks, "payload"),
@@ -62,17 +65,17 @@ func structColumns(t *testing.T, row reflect.Type, inherited Column) []Column {
 // The table and the structs agree: paths, order, types, nullability, marks.
 func TestEveryColumnIsDocumented(t *testing.T) {
 	for kind, row := range rowTypes {
-		want, got := structColumns(t, row, Column{}), Columns(kind)
+		want, got := structColumns(t, row, schema.Column{}), schema.Columns(kind)
 		if len(got) == 0 {
 			t.Errorf("%s: no columns are documented", kind)
 		}
 		for _, w := range want {
-			if !slices.ContainsFunc(got, func(c Column) bool { return c.Path == w.Path }) {
+			if !slices.ContainsFunc(got, func(c schema.Column) bool { return c.Path == w.Path }) {
 				t.Errorf("%s: column %s is not documented", kind, w.Path)
 			}
 		}
 		for i, g := range got {
-			at := slices.IndexFunc(want, func(c Column) bool { return c.Path == g.Path })
+			at := slices.IndexFunc(want, func(c schema.Column) bool { return c.Path == g.Path })
 			if at < 0 {
 				t.Errorf("%s: column %s is documented, but %s has no such field", kind, g.Path, row)
 				continue
@@ -89,17 +92,17 @@ func TestEveryColumnIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	if len(rowTypes) != len(Documented) {
-		t.Errorf("%d row kinds, %d documented", len(rowTypes), len(Documented))
+	if len(rowTypes) != len(schema.Documented) {
+		t.Errorf("%d row kinds, %d documented", len(rowTypes), len(schema.Documented))
 	}
 }
 
 func TestColumnsAreCopies(t *testing.T) {
-	Columns(KindScores)[0].Path = "changed"
-	if got := Columns(KindScores)[0].Path; got != "trajectory_id" {
+	schema.Columns(schema.KindScores)[0].Path = "changed"
+	if got := schema.Columns(schema.KindScores)[0].Path; got != "trajectory_id" {
 		t.Errorf("a caller changed the table: %q", got)
 	}
-	if Columns("nonsense") != nil {
+	if schema.Columns("nonsense") != nil {
 		t.Error("an unknown kind has columns")
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"unsafe" // hashes fields of rows of any type, by their offsets
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // RowsDigest is the sum of the digests of rows, in any order and from any
@@ -312,7 +314,7 @@ func newPlan(t reflect.Type) *plan {
 			p.flat = true
 		}
 	case reflect.Struct:
-		for _, f := range FieldsOf(t) {
+		for _, f := range schema.FieldsOf(t) {
 			if !f.Volatile {
 				of := newPlan(f.Type)
 				p.fields = append(p.fields,

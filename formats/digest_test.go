@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // full is a row with something in every field, so that each can be changed.
@@ -21,15 +25,15 @@ func full() *Trajectory {
 		Calls: []Call{{Model: "m", PolicyVersion: i(3), Sampling: "{}", Tools: 0, PromptTokens: 1, CompletionTokens: 2, CachedTokens: 1,
 			Target: true, Function: "f", Error: "e", Endpoint: "u", LatencyMS: 5, Attempts: 1, Repeated: true, Replayed: true}},
 		ToolSets: []string{"[]"},
-		Candidates: []Candidate{{Message: 0, Turn: "t", Content: "c", Score: f(1), Metadata: "{}", Reason: CandidateRetried, Reasoning: "r",
+		Candidates: []Candidate{{Message: 0, Turn: "t", Content: "c", Score: f(1), Metadata: "{}", Reason: outcomes.CandidateRetried, Reasoning: "r",
 			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, FinishReason: "stop", Call: new(int32),
 			TokenIDs: []int32{1}, Logprobs: []float32{-1}, TokenTexts: []string{"a"}}},
 		Artifacts: []Artifact{{Name: "/logs/a", Bytes: 1, Content: "c"}},
-		Answer:    "a", Status: StatusOK, StopReason: StopDone, FailureClass: "x", Error: "e", Model: "m", PolicyVersion: i(3), TokenSource: "s",
+		Answer:    "a", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, FailureClass: "x", Error: "e", Model: "m", PolicyVersion: i(3), TokenSource: "s",
 		PromptTokens: 1, CompletionTokens: 2, SampledTokens: 2, Reward: f(1),
 		Rewards:       []NamedReward{{Name: "n", Value: f(1), Weight: 1, Failure: "f", Error: "e"}},
-		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Advantages: []MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{1}}},
-		Losses: []MessageLoss{{Message: 1, Loss: LossRefKL, Weight: 1, Reference: []float32{-1}}}, Attempts: 1, Diverged: "tool", StartedAt: 1, FinishedAt: 2, Metadata: "{}",
+		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Advantages: []training.MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{1}}},
+		Losses: []training.MessageLoss{{Message: 1, Loss: training.LossRefKL, Weight: 1, Reference: []float32{-1}}}, Attempts: 1, Diverged: "tool", StartedAt: 1, FinishedAt: 2, Metadata: "{}",
 	}
 	t.SetPayloadDigest()
 	return t
@@ -87,8 +91,8 @@ func change(t *testing.T, f func(path string, row *Trajectory)) {
 // The digests cover exactly the columns that the column table marks, for every
 // single leaf.
 func TestDigestsCoverTheMarkedColumns(t *testing.T) {
-	columns := map[string]Column{}
-	for _, c := range Columns(KindTrajectories) {
+	columns := map[string]schema.Column{}
+	for _, c := range schema.Columns(schema.KindTrajectories) {
 		columns[c.Path] = c
 	}
 	before, seen := full(), map[string]bool{}
@@ -196,7 +200,7 @@ func TestDigestsAreStable(t *testing.T) {
 	row.Advantages, row.Losses, row.ForkedFrom, row.ForkCall = nil, nil, "", nil // as in 2.0
 	var d RowsDigest
 	d.Add(Digest(row))
-	d.Add(Digest(&Score{TrajectoryID: "t", Status: StatusOK}))
+	d.Add(Digest(&Score{TrajectoryID: "t", Status: outcomes.StatusOK}))
 	if got, want := d.String(), "2-17af39f5e10d5d1a686f03ff3bf6a4a8"; got != want {
 		t.Errorf("rows digest %s, want %s", got, want)
 	}

@@ -1,23 +1,27 @@
 package formats
 
+import (
+	"github.com/rollmill/rollmill/formats/training"
+)
+
 // Member is the thin row of group: a trajectory as a member of its group. It
 // repeats the rewards of the scores, so that this dataset can be read alone.
 type Member struct {
-	TrajectoryID  string             `parquet:"trajectory_id"`
-	ExampleID     string             `parquet:"example_id,dict"`
-	GroupID       string             `parquet:"group_id,dict"`
-	Epoch         int32              `parquet:"epoch,delta"`
-	Generation    int32              `parquet:"generation,delta"`
-	ForkedFrom    string             `parquet:"forked_from,optional"`
-	ForkCall      *int32             `parquet:"fork_call,optional"`
-	Status        string             `parquet:"status,dict"`
-	Reward        *float64           `parquet:"reward,optional"`
-	Rewards       []NamedReward      `parquet:"rewards,list"`
-	ShapedRewards []float64          `parquet:"shaped_rewards,optional,list"`
-	Advantage     *float64           `parquet:"advantage,optional"`
-	Advantages    []MessageAdvantage `parquet:"advantages,optional,list"`
-	Losses        []MessageLoss      `parquet:"losses,optional,list"`
-	NoAdvantage   string             `parquet:"no_advantage,optional,dict"` // why advantage is null: unscored, failed, singleton
+	TrajectoryID  string                      `parquet:"trajectory_id"`
+	ExampleID     string                      `parquet:"example_id,dict"`
+	GroupID       string                      `parquet:"group_id,dict"`
+	Epoch         int32                       `parquet:"epoch,delta"`
+	Generation    int32                       `parquet:"generation,delta"`
+	ForkedFrom    string                      `parquet:"forked_from,optional"`
+	ForkCall      *int32                      `parquet:"fork_call,optional"`
+	Status        string                      `parquet:"status,dict"`
+	Reward        *float64                    `parquet:"reward,optional"`
+	Rewards       []NamedReward               `parquet:"rewards,list"`
+	ShapedRewards []float64                   `parquet:"shaped_rewards,optional,list"`
+	Advantage     *float64                    `parquet:"advantage,optional"`
+	Advantages    []training.MessageAdvantage `parquet:"advantages,optional,list"`
+	Losses        []training.MessageLoss      `parquet:"losses,optional,list"`
+	NoAdvantage   string                      `parquet:"no_advantage,optional,dict"` // why advantage is null: unscored, failed, singleton
 }
 
 // GroupStats is a row of _groups: the statistics of the valid members of one
@@ -50,8 +54,8 @@ type GroupStats struct {
 
 // Flat reports whether the group teaches nothing: its advantages are 0, or without any in the batch
 // the rewards of two or more are equal.
-func (s *GroupStats) Flat(t Training) bool {
-	return t == TrainsNothing || t == TrainsByRewards && s.Valid > 1 && Flat(*s.Min, *s.Max, FlatTolerance)
+func (s *GroupStats) Flat(t training.Training) bool {
+	return t == training.TrainsNothing || t == training.TrainsByRewards && s.Valid > 1 && training.Flat(*s.Min, *s.Max, training.FlatTolerance)
 }
 
 // MaxPassAtK is the largest k of column pass_at_k.

@@ -1,5 +1,9 @@
 package formats
 
+import (
+	"github.com/rollmill/rollmill/formats/outcomes"
+)
+
 import "github.com/zeebo/xxh3"
 
 // Facts of a manifest: the groups whose members have different first prompts, and the
@@ -52,7 +56,7 @@ func MixedPrompts(group []Trajectory) bool {
 	var first uint64
 	some := false
 	for i := range group {
-		if len(group) == 1 || group[i].Status != StatusOK && group[i].Status != StatusTruncated {
+		if len(group) == 1 || group[i].Status != outcomes.StatusOK && group[i].Status != outcomes.StatusTruncated {
 			continue
 		}
 		digest, asked := FirstPrompt(&group[i])

@@ -1,5 +1,9 @@
 package formats
 
+import (
+	"github.com/rollmill/rollmill/formats/training"
+)
+
 import "slices"
 
 // Trajectory is the wide row: one complete recorded attempt at an example.
@@ -37,13 +41,13 @@ type Trajectory struct {
 	SampledTokens    int32  `parquet:"sampled_tokens,delta"`
 	PayloadDigest    string `parquet:"payload_digest"`
 
-	Reward        *float64           `parquet:"reward,optional"`
-	Rewards       []NamedReward      `parquet:"rewards,list"`
-	ShapedRewards []float64          `parquet:"shaped_rewards,optional,list"`
-	GroupID       string             `parquet:"group_id,optional,dict"`
-	Advantage     *float64           `parquet:"advantage,optional"`
-	Advantages    []MessageAdvantage `parquet:"advantages,optional,list"`
-	Losses        []MessageLoss      `parquet:"losses,optional,list"`
+	Reward        *float64                    `parquet:"reward,optional"`
+	Rewards       []NamedReward               `parquet:"rewards,list"`
+	ShapedRewards []float64                   `parquet:"shaped_rewards,optional,list"`
+	GroupID       string                      `parquet:"group_id,optional,dict"`
+	Advantage     *float64                    `parquet:"advantage,optional"`
+	Advantages    []training.MessageAdvantage `parquet:"advantages,optional,list"`
+	Losses        []training.MessageLoss      `parquet:"losses,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
 	Diverged   string `parquet:"diverged,optional,dict" rollmill:"volatile"`

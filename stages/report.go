@@ -3,7 +3,7 @@ package stages
 import (
 	"maps"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 )
 
 // Report describes what a stage did. With --json the command prints it.
@@ -20,10 +20,10 @@ type Report struct {
 	Drops      map[string]int64 `json:"drops,omitempty"`  // rows by reason
 	Failures   map[string]int64 `json:"failures,omitempty"`
 	// the manifest's: sums over the rows, such as tokens; of submit, the trainer's metrics
-	Facts   map[string]float64   `json:"facts,omitempty"`
-	Funnel  []formats.FunnelStep `json:"funnel,omitempty"` // of curate, in the order of its rules
-	Seconds float64              `json:"seconds"`
-	Message string               `json:"message,omitempty"` // one line for people
+	Facts   map[string]float64    `json:"facts,omitempty"`
+	Funnel  []decision.FunnelStep `json:"funnel,omitempty"` // of curate, in the order of its rules
+	Seconds float64               `json:"seconds"`
+	Message string                `json:"message,omitempty"` // one line for people
 }
 
 // Count adds n to a state, drop or failure table that may be nil.

@@ -3,6 +3,8 @@ package stages
 import (
 	"strconv"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // arrayIndexes are the variables in which schedulers give the index of this
@@ -28,7 +30,7 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 	index, count, ok := strings.Cut(text, "/")
 	n, err := strconv.Atoi(count)
 	if !ok || err != nil || n < 1 {
-		return Shard{}, Errorf(KindUsage, form, "--shard %q", text)
+		return Shard{}, fault.Errorf(fault.Usage, form, "--shard %q", text)
 	}
 	i := 0
 	if index == "auto" {
@@ -36,10 +38,10 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 			return Shard{}, err
 		}
 	} else if i, err = strconv.Atoi(index); err != nil {
-		return Shard{}, Errorf(KindUsage, form, "--shard %q", text)
+		return Shard{}, fault.Errorf(fault.Usage, form, "--shard %q", text)
 	}
 	if i < 0 || i >= n {
-		return Shard{}, Errorf(KindUsage, "shards are counted from 0, the last of "+count+" is "+strconv.Itoa(n-1),
+		return Shard{}, fault.Errorf(fault.Usage, "shards are counted from 0, the last of "+count+" is "+strconv.Itoa(n-1),
 			"--shard %q: %d is not one of %d", text, i, n)
 	}
 	return Shard{Index: i, Count: n}, nil
@@ -58,7 +60,7 @@ func firstIndex(array string, n int, lookup func(string) (string, bool)) (int, e
 		if number, err := strconv.Atoi(text); err == nil {
 			of[i] = number
 		} else {
-			return 0, Errorf(KindUsage, "say --shard I/N", "--shard auto: %s=%q is not a number", array+name, text)
+			return 0, fault.Errorf(fault.Usage, "say --shard I/N", "--shard auto: %s=%q is not a number", array+name, text)
 		}
 	}
 	switch min, max, count := of[0], of[1], of[2]; {
@@ -67,7 +69,7 @@ func firstIndex(array string, n int, lookup func(string) (string, bool)) (int, e
 	case count < n && max < n:
 		return 0, nil
 	default:
-		return 0, Errorf(KindUsage, "the indexes of an array are those of the shards: --array=0-"+strconv.Itoa(n-1)+", or those that are missing",
+		return 0, fault.Errorf(fault.Usage, "the indexes of an array are those of the shards: --array=0-"+strconv.Itoa(n-1)+", or those that are missing",
 			"--shard auto/%d: the array has %d indexes from %d to %d", n, count, min, max)
 	}
 }
@@ -84,7 +86,7 @@ func arrayIndex(n int, lookup func(string) (string, bool)) (int, error) {
 		}
 		i, err := strconv.Atoi(text)
 		if err != nil {
-			return 0, Errorf(KindUsage, "", "--shard auto: %s=%q is not a number", a.name, text)
+			return 0, fault.Errorf(fault.Usage, "", "--shard auto: %s=%q is not a number", a.name, text)
 		}
 		first := a.from
 		if a.array != "" {
@@ -93,7 +95,7 @@ func arrayIndex(n int, lookup func(string) (string, bool)) (int, error) {
 			}
 		}
 		if i -= first; by != "" && i != found {
-			return 0, Errorf(KindUsage, "say --shard I/N", "--shard auto: %s and %s disagree, %d and %d", by,
+			return 0, fault.Errorf(fault.Usage, "say --shard I/N", "--shard auto: %s and %s disagree, %d and %d", by,
 				a.name, found, i)
 		}
 		found, by = i, a.name
@@ -103,7 +105,7 @@ func arrayIndex(n int, lookup func(string) (string, bool)) (int, error) {
 		for i, a := range arrayIndexes {
 			names[i] = a.name
 		}
-		return 0, Errorf(KindUsage, "say --shard I/N", "--shard auto: none of %s is set", strings.Join(names, ", "))
+		return 0, fault.Errorf(fault.Usage, "say --shard I/N", "--shard auto: none of %s is set", strings.Join(names, ", "))
 	}
 	return found, nil
 }

@@ -1,5 +1,9 @@
 package stages
 
+import (
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
 import "os"
 
 // Spill says how a stage sorts data that is not in the order it needs: within
@@ -17,11 +21,11 @@ const DefaultSpillMemory = 64 << 20
 // Validate returns an error for invalid settings.
 func (s *Spill) Validate(stage string) error {
 	if s.Memory < 0 {
-		return Errorf(KindUsage, "", "%s: --spill-memory is below 0", stage)
+		return fault.Errorf(fault.Usage, "", "%s: --spill-memory is below 0", stage)
 	}
 	if s.Dir != "" {
 		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
-			return Errorf(KindUsage, "make it, or name another", "%s: --spill-dir %q is not a folder", stage, s.Dir)
+			return fault.Errorf(fault.Usage, "make it, or name another", "%s: --spill-dir %q is not a folder", stage, s.Dir)
 		}
 	}
 	if s.Memory == 0 {

@@ -14,13 +14,14 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/pipelines/train"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var checkCommand = cli.Command{
@@ -163,7 +164,7 @@ func probes(o train.Options) []probe {
 func foundExamples(o train.Options) (string, error) {
 	found := fmt.Sprintf("%d to train on", o.Rollout.Examples.Len())
 	if o.Rollout.Examples.Len() == 0 {
-		return "", formats.Invalid(o.Rollout.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?",
+		return "", fault.Invalid(o.Rollout.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?",
 			nil, "there is no example in it")
 	}
 	if o.Validation != nil {
@@ -213,7 +214,7 @@ func sampledModel(ctx context.Context, o train.Options) (string, error) {
 
 // trainedModel returns the name of a target's model as an engine knows it, or ""
 // if the backend has no such name.
-func trainedModel(t formats.Target) string {
+func trainedModel(t receipts.Target) string {
 	switch t.Backend {
 	case "art":
 		_, name, _ := strings.Cut(t.Model, "/") // the project is before it
@@ -230,7 +231,7 @@ func trainedModel(t formats.Target) string {
 // model: engines append the step, and the name of a fine-tuned model contains that
 // of its base.
 func sameModel(sampled, trained string) bool {
-	return formats.Policy{Model: trained}.Names(sampled) || strings.HasPrefix(sampled, "ft:"+trained)
+	return receipts.Policy{Model: trained}.Names(sampled) || strings.HasPrefix(sampled, "ft:"+trained)
 }
 
 // tryStorage creates, reads and deletes an object, and checks that it cannot be
@@ -247,7 +248,7 @@ func tryStorage(ctx context.Context, root string) (found string, err error) {
 	}
 	defer func() { err = errors.Join(err, bucket.Delete(ctx, key)) }()
 	if err := bucket.Create(ctx, key, content); !errors.Is(err, storage.ErrExist) {
-		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store",
+		return "", fault.Errorf(fault.Usage, "put the run on a local disk or in another store",
 			"%q: the store creates an object that already exists (%v)", bucket.URI(), err)
 	}
 	if err := bucket.Replaces(ctx); err != nil {
@@ -287,7 +288,7 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 		ids += "; if this is a gateway, ask the engine behind it: some gateways drop them"
 	}
 	if f.Templated != nil && !*f.Templated {
-		return "", stages.Errorf(stages.KindFailed, "what it samples from is not what its template says: compare its chat template, and its settings for it",
+		return "", fault.Errorf(fault.Failed, "what it samples from is not what its template says: compare its chat template, and its settings for it",
 			"%q: the ids of its prompt are not those that its route /tokenize gives the same messages", storage.Redact(url))
 	} else if f.Templated != nil {
 		ids += "; its prompt is that of its template"

@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/harbor"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // solutions are the settings of a check of Harbor tasks by their solutions.
@@ -97,7 +98,7 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 	}
 	err = s.Print(map[string][]solved{"tasks": list}, func(w io.Writer) error { return writeSolved(w, list) })
 	if len(bad) > 0 {
-		err = errors.Join(err, formats.Invalid(c.Examples, "leave them out, or mend their solution or tests", nil,
+		err = errors.Join(err, fault.Invalid(c.Examples, "leave them out, or mend their solution or tests", nil,
 			"%d of %d tasks do not reward their solution each time: %s", len(bad), len(list), strings.Join(bad, ", ")))
 	}
 	return err

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/conformance"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // swaps lists the cases that new datasets do without.
@@ -65,5 +65,5 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	if writes {
 		hint += "; new datasets can be written, but none replaced, compacted or pruned"
 	}
-	return stages.Errorf(stages.KindFailed, hint, "storage %q: %d of %d cases failed", root.URI(), failed, len(results))
+	return fault.Errorf(fault.Failed, hint, "storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/curate/rules"
 )
 
@@ -15,10 +16,10 @@ func columnsPage() string {
 	var b strings.Builder
 	b.WriteString("# Columns\n\nNames are API. *Volatile* columns depend on time and machines and are in no digest;\n" +
 		"*payload* columns are what `payload_digest` covers; *heavy* ones hold nearly all bytes.\n")
-	for _, d := range formats.Documented {
+	for _, d := range schema.Documented {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | meaning | null | |\n|---|---|---|---|---|\n", d.Kind, d.Title)
-		for _, c := range formats.Columns(d.Kind) {
-			if d.Kind == formats.TableDecisions && c.Path == "reason" {
+		for _, c := range schema.Columns(d.Kind) {
+			if d.Kind == schema.TableDecisions && c.Path == "reason" {
 				c.Meaning += ": one of " + strings.Join(dropReasons(), ", ")
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Path, typeAndUnit(c), cell(c.Meaning),
@@ -31,7 +32,7 @@ func columnsPage() string {
 // dropReasons returns every reason for which curate drops a trajectory, in the order
 // it checks them.
 func dropReasons() []string {
-	out := []string{formats.DropFailed, formats.DropUnscored}
+	out := []string{decision.DropFailed, decision.DropUnscored}
 	for _, k := range rules.All.All() {
 		for _, reason := range k.Reasons {
 			if !slices.Contains(out, reason) {
@@ -42,14 +43,14 @@ func dropReasons() []string {
 	return out
 }
 
-func typeAndUnit(c formats.Column) string {
+func typeAndUnit(c schema.Column) string {
 	if c.Unit == "" {
 		return c.Type
 	}
 	return c.Type + ", " + c.Unit
 }
 
-func marks(c formats.Column) string {
+func marks(c schema.Column) string {
 	var out []string
 	for _, m := range []struct {
 		on   bool
@@ -66,8 +67,8 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 func TestMarkdownHasARowForEachColumn(t *testing.T) {
 	page := columnsPage()
-	for _, d := range formats.Documented {
-		for _, c := range formats.Columns(d.Kind) {
+	for _, d := range schema.Documented {
+		for _, c := range schema.Columns(d.Kind) {
 			if !strings.Contains(page, "| `"+c.Path+"` |") {
 				t.Errorf("%s: column %s is not on the page", d.Kind, c.Path)
 			}

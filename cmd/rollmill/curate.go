@@ -7,6 +7,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
@@ -58,7 +60,7 @@ func newCurateSettings() *curateSettings {
 	return &curateSettings{
 		Options: curate.Options{
 			Rules: plugin.Every(rules.All),
-			Recomputer: func(s formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+			Recomputer: func(s training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 				return group.Recompute(estimators.All, s)
 			},
 		},
@@ -133,9 +135,9 @@ func (c *curateSettings) options(ctx context.Context, s *cli.Session) (curate.Op
 
 // funnel prints what the rules dropped. With --log-format json only the report
 // has it.
-func funnel(s *cli.Session, steps []formats.FunnelStep) {
+func funnel(s *cli.Session, steps []decision.FunnelStep) {
 	var b strings.Builder
-	if !s.LogJSON && formats.WriteFunnel(&b, steps) == nil && b.Len() > 0 {
+	if !s.LogJSON && decision.WriteFunnel(&b, steps) == nil && b.Len() > 0 {
 		s.Say("%s", strings.TrimRight(b.String(), "\n"))
 	}
 }

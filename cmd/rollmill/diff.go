@@ -9,12 +9,12 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var diffCommand = cli.Command{
@@ -96,7 +96,7 @@ func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
 	o.A, o.B = o.Scores[0], o.Scores[1]
 	d, err := inspect.DiffEpochs(ctx, o.Root, epochs, report.Last, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
-		err = errors.Join(err, formats.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
+		err = errors.Join(err, fault.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
 			"epoch %s has not both %q and %q", settings.Numbers(d.Absent), o.A, o.B))
 	}
 	return d, err

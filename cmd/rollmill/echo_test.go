@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
@@ -103,7 +104,7 @@ func submitEchoed(t *testing.T, epoch, out, ledger string, words ...string) (cod
 // echoedRewards returns the rewards of scores.
 func echoedRewards(t *testing.T, uri string) []string {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{IgnoreGates: true, Kind: formats.KindScores})
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{IgnoreGates: true, Kind: schema.KindScores})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -65,7 +65,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Place)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Common()
-	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+settings.Joined(formats.Statuses)).Common()
+	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+settings.Joined(outcomes.Statuses)).Common()
 	d.String(&o.Where, "where",
 		"write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME "+
 			"and metadata.NAME").Common()

@@ -12,12 +12,12 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/records"
 	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // importFiles lists the files that --in names, in the order of the flags and
@@ -109,9 +109,9 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		strings.Join(format.Extensions, ", ") + " are read"
 	switch {
 	case len(files) == 0 && other != "":
-		return nil, formats.Invalid(storage.Redact(uri), hint, nil, "no file to import among those that are there, such as %q", other)
+		return nil, fault.Invalid(storage.Redact(uri), hint, nil, "no file to import among those that are there, such as %q", other)
 	case len(files) == 0:
-		return nil, formats.Invalid(storage.Redact(uri), hint, storage.ErrNotExist, "no file to import")
+		return nil, fault.Invalid(storage.Redact(uri), hint, storage.ErrNotExist, "no file to import")
 	}
 	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, companions(ctx, b, format.Companions, files)
@@ -169,11 +169,11 @@ func readGroups(ctx context.Context, uri string) (map[string]string, error) {
 			return groups, nil
 		}
 		if err != nil {
-			return nil, formats.Invalid(storage.Redact(uri), "each line is TRAJECTORY,EXAMPLE", err,
+			return nil, fault.Invalid(storage.Redact(uri), "each line is TRAJECTORY,EXAMPLE", err,
 				"it is not a file of ids")
 		}
 		if before, ok := groups[line[0]]; ok && before != line[1] {
-			return nil, formats.Invalid(storage.Redact(uri), "give each trajectory one example", nil,
+			return nil, fault.Invalid(storage.Redact(uri), "give each trajectory one example", nil,
 				"trajectory %q has two examples, %q and %q", line[0], before, line[1])
 		}
 		groups[line[0]] = line[1]

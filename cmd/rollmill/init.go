@@ -11,10 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/starter"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var initCommand = cli.Command{
@@ -119,7 +119,7 @@ func (c *initSettings) readTasks(ctx context.Context) error {
 	}
 	file, _, err := settings.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
-		return formats.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
+		return fault.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
 	}
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -80,7 +80,7 @@ func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, rece
 	if in, err = s.URI("in", c.In); err != nil {
 		return "", nil, nil, err
 	}
-	var r *formats.Receipt
+	var r *receipts.Receipt
 	if in = settings.ReceiptFolder(in); in != "" {
 		if receipt, err = storage.Open(ctx, in); err != nil {
 			return "", nil, nil, cli.Usagef("", "--in: %w", err)

@@ -5,15 +5,16 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // findLedger opens the ledger of a job: --ledger, else the one in the receipt,
 // else the one that submit would find. in is the receipt's URI, or "".
-func (c *jobSettings) findLedger(ctx context.Context, in string, r *formats.Receipt) (*storage.Bucket, error) {
+func (c *jobSettings) findLedger(ctx context.Context, in string, r *receipts.Receipt) (*storage.Bucket, error) {
 	uri, err := c.ledgerURI(ctx, in, r)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func (c *jobSettings) findLedger(ctx context.Context, in string, r *formats.Rece
 	return b, nil
 }
 
-func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Receipt) (string, error) {
+func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *receipts.Receipt) (string, error) {
 	switch {
 	case c.Ledger != "":
 		return c.Ledger, nil
@@ -38,7 +39,7 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 			return r.Ledger, err
 		}
 	case r != nil && r.Ledger != "" && r.RunID == "":
-		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil,
+		return "", fault.Invalid(storage.Redact(in), "name it with --ledger URI", nil,
 			"the receipt's ledger, %q, is in another store and is not used", r.Ledger)
 	}
 	if r != nil && r.RunID != "" {

@@ -16,13 +16,14 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
 )
 
 // stored writes 4 groups of 4 trajectories, as rollout does.
 func stored(t *testing.T, uri string) {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestJudgesArePaidOnce(t *testing.T) {
 	if code != 0 || !strings.Contains(stderr, "answers were stored before") {
 		t.Fatalf("exit code %d:\n%s", code, stderr)
 	}
-	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindScores})
+	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: schema.KindScores})
 	if err != nil {
 		t.Fatal(err)
 	}

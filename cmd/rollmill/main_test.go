@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 func TestMain(m *testing.M) {
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 // trajectoriesAt returns the rows of a dataset of trajectories.
 func trajectoriesAt(t *testing.T, uri string) []formats.Trajectory {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: schema.KindTrajectories})
 	if err != nil {
 		t.Fatal(err)
 	}

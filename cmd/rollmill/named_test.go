@@ -74,7 +74,7 @@ func TestSettingsAreNamedOnce(t *testing.T) {
 	}
 }
 
-// TestColumnTagsAreParsedOnce checks that only formats.FieldsOf parses the tags of
+// TestColumnTagsAreParsedOnce checks that only schema.FieldsOf parses the tags of
 // row types.
 func TestColumnTagsAreParsedOnce(t *testing.T) {
 	parses := regexp.MustCompile(`Tag\.(Get|Lookup)\("(parquet|rollmill)"`)

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // openTurns is the number of calls of a trajectory of the service.
@@ -204,7 +204,7 @@ func checkOpen(t *testing.T, uri string, r openResult) {
 		for turn := range r.engine.turns {
 			want += openTokens(i, turn)
 		}
-		if row.Status != formats.StatusOK || int(row.SampledTokens) != want {
+		if row.Status != outcomes.StatusOK || int(row.SampledTokens) != want {
 			t.Fatalf("%s: %s, %d tokens of %d: %s", row.ExampleID, row.Status, row.SampledTokens, want, row.Error)
 		}
 	}

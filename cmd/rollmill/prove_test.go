@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/pipelines/prove"
@@ -177,8 +178,8 @@ func TestProve(t *testing.T) {
 			}
 		}, "", 0},
 		"loss":                {"submit/echo.parquet", changed(func(rows []trainers.EchoRow) { *rows[1].Loss += 0.01 }), "loss", 1},
-		"decision":            {"curate/_decisions/part-*", changed(func(rows []formats.Decision) { rows[2].Generation++ }), "_decisions.generation", 2},
-		"example":             {"curate/_examples/part-*", changed(func(rows []formats.ExampleStats) { rows[0].Attempts++ }), "_examples.attempts", 0},
+		"decision":            {"curate/_decisions/part-*", changed(func(rows []decision.Decision) { rows[2].Generation++ }), "_decisions.generation", 2},
+		"example":             {"curate/_examples/part-*", changed(func(rows []decision.ExampleStats) { rows[0].Attempts++ }), "_examples.attempts", 0},
 		"group":               {"group/_groups/part-*", changed(func(rows []formats.GroupStats) { rows[1].Count++ }), "_groups.count", 1},
 		"pair":                {"group/_pairs/part-*", changed(func(rows []formats.Pair) { rows[1].Margin++ }), "_pairs.margin", 1},
 		"receipt":             {"submit/_receipt.json", digit("groups"), "groups", 0},

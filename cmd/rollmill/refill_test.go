@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -58,7 +58,7 @@ func TestRefillIsTrains(t *testing.T) {
 			if uri == "epoch-1/rollout" && d.Rows != 3 { // as many as were planned, not three of each example
 				t.Errorf("%s: %d rows were planned", how, d.Rows)
 			}
-			if n := d.Tables[formats.TablePlan].Rows; strings.HasSuffix(uri, "curate") && n == 0 {
+			if n := d.Tables[schema.TablePlan].Rows; strings.HasSuffix(uri, "curate") && n == 0 {
 				t.Errorf("%s: %s plans nothing", how, uri)
 			}
 		}

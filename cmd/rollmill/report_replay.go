@@ -7,8 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -46,7 +46,7 @@ func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs
 			if err := m.Update(ctx, f); err != nil {
 				return err
 			}
-			if d.Kind != formats.KindScores {
+			if d.Kind != schema.KindScores {
 				continue
 			}
 			if f.Rewards, err = rewardsOf(ctx, d.Dataset); err == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -39,10 +40,10 @@ var (
 	messages = []message{
 		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[rollout.Task](), nil},
 		{"agent-result", "What an agent may answer; every field is optional", reflect.TypeFor[rollout.Output](), map[string]*jsonschema.Schema{
-			"answer": orNull("string"), "reward": orNull("number"), "metadata": orNull("object"), "stop": words(formats.StopDone, formats.StopTurns),
+			"answer": orNull("string"), "reward": orNull("number"), "metadata": orNull("object"), "stop": words(outcomes.StopDone, outcomes.StopTurns),
 		}},
 		{"reward-request", "What a reward is given, for one trajectory", reflect.TypeFor[score.Request](), map[string]*jsonschema.Schema{
-			"metadata": object, "status": words(formats.StatusOK, formats.StatusTruncated, formats.StatusFailed, formats.StatusSkipped),
+			"metadata": object, "status": words(outcomes.StatusOK, outcomes.StatusTruncated, outcomes.StatusFailed, outcomes.StatusSkipped),
 		}},
 		{"reward-answer", "What a reward answers, for one trajectory", reflect.TypeFor[score.AnswerLine](), map[string]*jsonschema.Schema{
 			"id": {Type: "string"}, "reward": orNull("number"), "shaped_rewards": {Types: []string{"array", "null"}, Items: number}, "error": orNull("string"),
@@ -51,8 +52,8 @@ var (
 			"protocol": words("rollmill-trainer/1"), "request": words("begin", "submit", "status", "cancel", "resolve"),
 		}},
 		{"trainer-answer", "A line of a trainer's answer; every field is optional", reflect.TypeFor[command.Answer](), map[string]*jsonschema.Schema{
-			"metrics": object, "state": words(formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled,
-				formats.JobUntrained, backends.JobUnknown),
+			"metrics": object, "state": words(receipts.JobPending, receipts.JobRunning, receipts.JobCompleted, receipts.JobFailed, receipts.JobCancelled,
+				receipts.JobUntrained, backends.JobUnknown),
 		}},
 	}
 )

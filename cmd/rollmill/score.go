@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var scoreCommand = cli.Command{
@@ -156,8 +157,8 @@ func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
 			continue
 		}
 		failed = append(failed, fmt.Errorf("epoch %d: %w", e, err))
-		var every *stages.Error // of the settings, a spent budget or a server: the next epoch's too
-		if ctx.Err() != nil || errors.As(err, &every) && every.Kind != stages.KindFailed {
+		var every *fault.Error // of the settings, a spent budget or a server: the next epoch's too
+		if ctx.Err() != nil || errors.As(err, &every) && every.Kind != fault.Failed {
 			break
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher/teachertest"
 )
 
@@ -49,7 +51,7 @@ func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 		!strings.Contains(with, `"advantages":[`) {
 		t.Error("--advantages trajectory: the rows still have those of messages, or export's are not those of submit")
 	}
-	members := map[string][]formats.MessageAdvantage{}
+	members := map[string][]training.MessageAdvantage{}
 	own := 0
 	for _, m := range readRows[formats.Member](t, at("group")) {
 		members[m.TrajectoryID] = m.Advantages
@@ -102,7 +104,7 @@ func TestTeacherReachesTheTrainer(t *testing.T) {
 		t.Errorf("the teacher was asked %d and %d times", asked, engine.Asked.Load())
 	}
 	compared := 0
-	for _, loss := range []string{formats.LossRL, formats.LossRefKL} {
+	for _, loss := range []string{training.LossRL, training.LossRefKL} {
 		inProcess(t, "group", "--in", at("first"), "--out", at("group-"+loss), "--estimator", "distill", "--distill-weight", "2",
 			"--distill-loss", loss)
 		inProcess(t, "curate", "--in", at("group-"+loss), "--out", at("curate-"+loss), "--keep-flat")
@@ -116,7 +118,7 @@ func TestTeacherReachesTheTrainer(t *testing.T) {
 				}
 				teacher := float32(teachertest.Logprob(ids[:len(s.PromptIDs)+k+1]))
 				want, got := 2*(teacher-s.Logprobs[k]), float32(0)
-				if loss == formats.LossRL {
+				if loss == training.LossRL {
 					got = s.Advantages[k]
 				} else if got = s.RefLogprobs[k]; s.RefKLWeights[k] == 2 && s.RLWeights[k] == 0 && s.CEWeights[k] == 0 {
 					want = teacher
@@ -135,7 +137,7 @@ func TestTeacherReachesTheTrainer(t *testing.T) {
 
 func writeRollout(t *testing.T, uri string, rows []formats.Trajectory) {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

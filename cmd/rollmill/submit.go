@@ -10,9 +10,11 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/all"
@@ -109,7 +111,7 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		return o, cli.Usagef("", "--out: %w", err)
 	}
 	o.Receipt = receipt
-	o.Newer = func(ctx context.Context) (bool, error) { return dataset.Newer(ctx, receipt, formats.ReceiptFile) }
+	o.Newer = func(ctx context.Context) (bool, error) { return dataset.Newer(ctx, receipt, receipts.File) }
 	if c.Rows != "" {
 		b, err := storage.Open(ctx, c.Rows)
 		if err != nil {
@@ -167,7 +169,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	}
 	var d *dataset.Dataset
 	if !c.Prepare { // without the run's id it would use the wrong ledger
-		d, err = dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates, Kind: formats.KindTrajectories})
+		d, err = dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates, Kind: schema.KindTrajectories})
 		if err != nil {
 			return fmt.Errorf("opening the curated dataset: %w", err)
 		}
@@ -186,7 +188,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if c.Prepare {
 		run = submit.Prepare
 	} else if c.Epoch == nil {
-		var state formats.CurateState
+		var state decision.CurateState
 		_ = json.Unmarshal(d.State, &state) // epoch 0 if curate stored none
 		o.Epoch = state.Epoch
 	}
@@ -198,7 +200,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 		s.Say("%s", settings.Summary(r.Report))
 		return s.PrintText(r, "")
 	}
-	if err == nil && o.Echo && r.Receipt.State == formats.JobCompleted {
+	if err == nil && o.Echo && r.Receipt.State == receipts.JobCompleted {
 		var echo stages.Report
 		if echo, err = settings.EchoOf(ctx, o.Env, in, r.Receipt, out); err != nil {
 			return errors.Join(err, s.Result(r.URI, r)) // it was trained

@@ -8,9 +8,9 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
@@ -180,7 +180,7 @@ func checkStages(o train.Options) error {
 	for _, v := range samples {
 		v.Rollout.Out, v.Score.In, v.Score.Out = out, in, out
 		if v.Rollout.Policy == nil {
-			v.Rollout.Policy = &formats.Policy{URL: "http://127.0.0.1/v1",
+			v.Rollout.Policy = &receipts.Policy{URL: "http://127.0.0.1/v1",
 				Model: cmp.Or(v.Rollout.TargetModel, v.Rollout.Model, "policy")}
 		}
 		if err := errors.Join(v.Rollout.Validate(), v.Score.Validate()); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -106,7 +106,7 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 
 // lastPolicy returns the policy after the run's last epoch, nil for a run without a
 // receipt.
-func (c *trySettings) lastPolicy(ctx context.Context) (*formats.Policy, error) {
+func (c *trySettings) lastPolicy(ctx context.Context) (*receipts.Policy, error) {
 	run := c.Layout()
 	epochs, err := settings.EpochsAt(ctx, run.Root)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *trySettings) lastPolicy(ctx context.Context) (*formats.Policy, error) {
 
 // askTrainer returns the policy that the trainer of section submit names before
 // the first epoch. The receipt is in the temporary folder.
-func askTrainer(ctx context.Context, s *cli.Session, folder string) (*formats.Policy, error) {
+func askTrainer(ctx context.Context, s *cli.Session, folder string) (*receipts.Policy, error) {
 	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, nil)
 	if err != nil {
 		return nil, err

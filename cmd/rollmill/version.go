@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // The linker sets these in builds by the Makefile: see BUILD there. They are
@@ -20,7 +20,7 @@ var (
 // date and the schema of the datasets that the program writes.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
-	parts := append(buildOf(info), "dataset schema "+formats.SchemaVersion)
+	parts := append(buildOf(info), "dataset schema "+schema.Version)
 	return strings.Join(parts, ", ")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // versions is a folder with a folder for each schema version: a dataset of each
@@ -29,7 +30,7 @@ var later = [][]string{
 // rewrites the datasets of this version, and does not change the others.
 func TestEveryVersionIsReadable(t *testing.T) {
 	if *update {
-		writeVersion(t, filepath.Join(versions, formats.SchemaVersion))
+		writeVersion(t, filepath.Join(versions, schema.Version))
 	}
 	list, err := os.ReadDir(versions)
 	if err != nil || len(list) == 0 {
@@ -76,7 +77,7 @@ func verified(t *testing.T, uri string) *dataset.Dataset {
 	if err := dataset.Verify(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Kind == formats.KindTrajectories {
+	if d.Kind == schema.KindTrajectories {
 		verifyHeads(t, d)
 	}
 	return d
@@ -108,7 +109,7 @@ func writeVersion(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	run := dataset.Run{ID: "0123456789abcdef0123456789abcdef"}
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Run: run, Kind: formats.KindTrajectories,
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Run: run, Kind: schema.KindTrajectories,
 		Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
 	shard, err := dataset.Begin(t.Context(), filepath.Join(dir, "rollout"), spec, dataset.Options{})
 	if err != nil {

@@ -13,7 +13,9 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 const planted = "\x1b]0;owned\a\x1b[2J\u009b31m\u202e\u200b"
@@ -48,7 +50,7 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	at := func(stage string) string { return filepath.Join(dir, "epoch-0", stage) }
 	shard, err := dataset.Begin(t.Context(), at("rollout"),
-		dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})
+		dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +60,10 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 		random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
 		for i := range rows {
 			plant(reflect.ValueOf(&rows[i]).Elem(), "")
-			if rows[i].Status == formats.StatusOK {
+			if rows[i].Status == outcomes.StatusOK {
 				id, group = rows[i].TrajectoryID, rows[i].Group()
 			}
-			if rows[i].Status == formats.StatusFailed {
+			if rows[i].Status == outcomes.StatusFailed {
 				rows[i].Error = "no " + planted
 			}
 		}

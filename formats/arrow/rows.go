@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // RowWriter writes rows of a row type of package formats, with every column, as
@@ -47,7 +47,7 @@ const (
 func NewRowWriter[T any](out io.Writer, stream bool) (*RowWriter[T], error) {
 	var fields []arrow.Field
 	w := &RowWriter[T]{out: &counted{w: out}}
-	for _, f := range formats.FieldsOf(reflect.TypeFor[T]()) {
+	for _, f := range schema.FieldsOf(reflect.TypeFor[T]()) {
 		t, add := typeOf(f.Type, f.Instant)
 		fields = append(fields, arrow.Field{Name: f.Name, Type: t, Nullable: f.Optional})
 		w.appends = append(w.appends, fieldAppender(f, add))
@@ -179,7 +179,7 @@ func typeOf(t reflect.Type, isTime bool) (arrow.DataType, appender) {
 func structOf(t reflect.Type) (arrow.DataType, appender) {
 	var fields []arrow.Field
 	var adds []appender
-	for _, f := range formats.FieldsOf(t) {
+	for _, f := range schema.FieldsOf(t) {
 		of, add := typeOf(f.Type, f.Instant)
 		fields = append(fields, arrow.Field{Name: f.Name, Type: of, Nullable: f.Optional})
 		adds = append(adds, fieldAppender(f, add))
@@ -216,7 +216,7 @@ type sliceHeader struct {
 
 // fieldAppender appends a field of the struct at an address; the zero value of
 // one that may be null is null, as in our Parquet files.
-func fieldAppender(f formats.Field, add appender) appender {
+func fieldAppender(f schema.Field, add appender) appender {
 	offset := f.Offset
 	if !f.Optional {
 		return func(b array.Builder, at unsafe.Pointer) int64 { return add(b, unsafe.Add(at, offset)) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // UnpairedOf labels each member of a group without labels of its own (see
@@ -65,7 +66,7 @@ func Top(rows []formats.Trajectory, n int) []int {
 		case cut(t) < 0:
 		case scored(t):
 			places = append(places, i)
-		case t.Status == formats.StatusOK || t.Status == formats.StatusTruncated: // it ended as an attempt should
+		case t.Status == outcomes.StatusOK || t.Status == outcomes.StatusTruncated: // it ended as an attempt should
 			unscored = append(unscored, i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func member(reward float64, messages ...formats.Message) formats.Trajectory {
@@ -102,7 +103,7 @@ func TestTheTopOfAGroup(t *testing.T) {
 // without one those below 1 are counted.
 func TestChoiceWithAFloor(t *testing.T) {
 	of := func(reward float64) formats.Trajectory {
-		return formats.Trajectory{Status: formats.StatusOK, Reward: &reward, Calls: []formats.Call{{Target: true}},
+		return formats.Trajectory{Status: outcomes.StatusOK, Reward: &reward, Calls: []formats.Call{{Target: true}},
 			Messages: []formats.Message{{Parent: -1, Role: "user", Content: "q", Call: -1}, {Parent: 0, Role: "assistant", Content: "a", Sampled: true}}}
 	}
 	for _, c := range []struct {

@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -44,7 +47,7 @@ func wideRow(example, generation int) formats.Trajectory {
 	reward := float64(generation%2) + 0.25
 	return formats.Trajectory{
 		TrajectoryID: formats.TrajectoryID("run", id, 0, generation), Run: "run", ExampleID: id, Generation: int32(generation),
-		Example: fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone, Reward: &reward,
+		Example: fmt.Sprintf(`{"id":%q}`, id), Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Reward: &reward,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "what is " + id, Call: -1},
 			{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", generation), Sampled: true, TokenIDs: []int32{1, 2, int32(generation)},
@@ -63,7 +66,7 @@ func group(example, size int) []formats.Trajectory {
 }
 
 func wideSpec() Spec {
-	return Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4}}
+	return Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"generations": 4}}
 }
 
 // write writes one shard of examples dealt out in turn.
@@ -95,7 +98,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		if res.Sealed == nil || res.Rows != 40 || res.UpToDate {
 			t.Fatalf("result %+v", res)
 		}
-		d, err := Open(ctx, uri, OpenOptions{Kind: formats.KindTrajectories})
+		d, err := Open(ctx, uri, OpenOptions{Kind: schema.KindTrajectories})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,8 +145,8 @@ func TestAFileIsNotReplaced(t *testing.T) {
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Begin(t.Context(), file, Spec{Stage: "import", Kind: formats.KindTrajectories}, Options{Overwrite: true})
-	if in := (*formats.InputError)(nil); !errors.As(err, &in) || in.Hint() == "" || !strings.Contains(err.Error(), "it is a file") {
+	_, err := Begin(t.Context(), file, Spec{Stage: "import", Kind: schema.KindTrajectories}, Options{Overwrite: true})
+	if in := (*fault.Input)(nil); !errors.As(err, &in) || in.Hint() == "" || !strings.Contains(err.Error(), "it is a file") {
 		t.Errorf("%v", err)
 	}
 	if data, _ := os.ReadFile(file); string(data) != "mine" {

@@ -13,13 +13,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Mean and deviation of the rewards of each group, over thin rows on disk.
 func BenchmarkGroupScan(b *testing.B) {
 	ctx := context.Background()
 	uri := filepath.Join(b.TempDir(), "scores")
-	s, err := Begin(ctx, uri, Spec{Stage: "score", Kind: formats.KindScores}, Options{})
+	s, err := Begin(ctx, uri, Spec{Stage: "score", Kind: schema.KindScores}, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func BenchmarkCompact(b *testing.B) {
 	uri := filepath.Join(dir, "rollout")
 	const shards = 256
 	for i := range shards {
-		s, err := Begin(ctx, uri, Spec{Stage: "rollout", Kind: formats.KindTrajectories}, Options{Shard: i, Of: shards})
+		s, err := Begin(ctx, uri, Spec{Stage: "rollout", Kind: schema.KindTrajectories}, Options{Shard: i, Of: shards})
 		if err != nil {
 			b.Fatal(err)
 		}

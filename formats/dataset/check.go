@@ -5,14 +5,15 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // check refuses a manifest that cannot be true: counts that do not add up, and
 // parts outside the dataset.
 func (m *Manifest) check(place string) error {
 	bad := func(format string, args ...any) error {
-		return formats.Invalid(place, "put the file back, or make the dataset again", nil,
+		return fault.Invalid(place, "put the file back, or make the dataset again", nil,
 			"damaged: "+format, args...)
 	}
 	if m.Run.ID != "" && !m.Run.Valid() {
@@ -21,7 +22,7 @@ func (m *Manifest) check(place string) error {
 	if m.Shards < 0 || m.Shards > MaxShards {
 		return bad("%d shards; a dataset has at most %d", m.Shards, MaxShards)
 	}
-	if m.Plain && (m.Kind != formats.KindTrajectories || m.Tables != nil) {
+	if m.Plain && (m.Kind != schema.KindTrajectories || m.Tables != nil) {
 		return bad("plain parts hold trajectories and no other tables")
 	}
 	var bytes int64

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // NewPayloadReader reads rows of the main table of a wide dataset with only those
@@ -29,7 +29,7 @@ func NewPayloadReader[T any](ctx context.Context, d *Dataset, r Range, keep func
 func (d *Dataset) ColumnNames(ctx context.Context) (names []string, err error) {
 	parts := d.PartsOf("")
 	if d.plain != nil || len(parts) == 0 {
-		for _, c := range formats.Columns(d.Kind) {
+		for _, c := range schema.Columns(d.Kind) {
 			names = append(names, c.Path)
 		}
 	} else {

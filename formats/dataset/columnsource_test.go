@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // repeatable writes scores in row groups of 4096, 4096 and 8 rows.
 func scored(t *testing.T, uri string) *Dataset {
 	t.Helper()
-	s, err := Begin(t.Context(), uri, Spec{Stage: "score", Version: 1, Kind: formats.KindScores}, Options{})
+	s, err := Begin(t.Context(), uri, Spec{Stage: "score", Version: 1, Kind: schema.KindScores}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func membersOf(t *testing.T, scores *Dataset, first, n int64) (rows []formats.Me
 // that what can be repeated after them begins in the middle of one.
 func repeating(ctx context.Context, t *testing.T, scores *Dataset, uri string) *Dataset {
 	t.Helper()
-	s, err := Begin(ctx, uri, Spec{Stage: "group", Version: 1, Kind: formats.KindGroups}, Options{})
+	s, err := Begin(ctx, uri, Spec{Stage: "group", Version: 1, Kind: schema.KindGroups}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestRepeatWithoutSecrets(t *testing.T) {
 func TestRepeatEndsParts(t *testing.T) {
 	ctx, root := t.Context(), t.TempDir()
 	scores := scored(t, filepath.Join(root, "score"))
-	s, err := Begin(ctx, filepath.Join(root, "group"), Spec{Stage: "group", Version: 1, Kind: formats.KindGroups}, Options{})
+	s, err := Begin(ctx, filepath.Join(root, "group"), Spec{Stage: "group", Version: 1, Kind: schema.KindGroups}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

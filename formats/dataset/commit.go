@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -274,7 +274,7 @@ func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
 // record returns the record of a shard whose tables are finished.
 func (s *Shard) record(o Outcome) Record {
 	r := Record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
-		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
+		Kind: s.spec.Kind, Schema: schema.Version, Stage: s.spec.Stage, Version: s.spec.Version,
 		Identity: s.run.Identity, Shards: s.run.Of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
 		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
 		State: s.secrets.Settings().JSON(o.State),

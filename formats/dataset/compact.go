@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -222,7 +224,7 @@ func (w *TableWriter[T]) copyGroup(ctx context.Context, p *Payload, heads *Reade
 // Small returns the tables that have adjacent parts of which two fit into one of
 // a size. A table whose rows this version does not know is not among them.
 func Small(d *Dataset, partSize int64) (tables []string) {
-	if d.Plain || formats.Newer(d.Schema, formats.SchemaVersion) {
+	if d.Plain || schema.Newer(d.Schema, schema.Version) {
 		return nil
 	}
 	for _, table := range d.TableNames() {
@@ -250,14 +252,14 @@ func mergeable(d *Dataset, parts []Part, partSize int64) bool {
 
 // mergers write the rows of a table again, by the kind of the main table or the name of
 // a further one.
-var mergers = map[formats.Kind]func(context.Context, *Shard, *Dataset, string) error{
-	formats.KindTrajectories: mergeWide,
-	formats.KindScores:       mergeRows[formats.Score],
-	formats.KindGroups:       mergeRows[formats.Member],
-	formats.TableGroups:      mergeRows[formats.GroupStats],
-	formats.TablePairs:       mergeRows[formats.Pair],
-	formats.TableLabels:      mergeRows[formats.Label],
-	formats.TableDecisions:   mergeRows[formats.Decision],
-	formats.TablePlan:        mergeRows[formats.Planned],
-	formats.TableExamples:    mergeRows[formats.ExampleStats],
+var mergers = map[schema.Kind]func(context.Context, *Shard, *Dataset, string) error{
+	schema.KindTrajectories: mergeWide,
+	schema.KindScores:       mergeRows[formats.Score],
+	schema.KindGroups:       mergeRows[formats.Member],
+	schema.TableGroups:      mergeRows[formats.GroupStats],
+	schema.TablePairs:       mergeRows[formats.Pair],
+	schema.TableLabels:      mergeRows[formats.Label],
+	schema.TableDecisions:   mergeRows[decision.Decision],
+	schema.TablePlan:        mergeRows[decision.Planned],
+	schema.TableExamples:    mergeRows[decision.ExampleStats],
 }

@@ -17,7 +17,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -74,7 +76,7 @@ func sameDataset(t *testing.T, a, b *Dataset) {
 	}
 	for _, table := range a.TableNames() {
 		switch {
-		case table == "" && a.Kind == formats.KindTrajectories:
+		case table == "" && a.Kind == schema.KindTrajectories:
 			sameTable[formats.Trajectory](t, a, b, table)
 		case table == "":
 			sameTable[formats.Score](t, a, b, table)
@@ -104,9 +106,9 @@ func sameTable[T any](t *testing.T, a, b *Dataset, table string) {
 // further table. Some shards have no rows.
 func dealt(t *testing.T, uri string, seed int64, wide bool, of int, size int64) *Dataset {
 	t.Helper()
-	spec := Spec{Stage: "any", Kind: formats.KindTrajectories}
+	spec := Spec{Stage: "any", Kind: schema.KindTrajectories}
 	if !wide {
-		spec.Kind = formats.KindScores
+		spec.Kind = schema.KindScores
 	}
 	dice, groups, row := rand.New(rand.NewPCG(uint64(seed), 1)), 0, int64(0)
 	for i := range of {
@@ -122,7 +124,7 @@ func dealt(t *testing.T, uri string, seed int64, wide bool, of int, size int64) 
 				groups++
 			}
 		} else {
-			v, u := v(s, "", row), u(s, formats.TableGroups, -1)
+			v, u := v(s, "", row), u(s, schema.TableGroups, -1)
 			for rows := range random.Scores(seed+int64(i), random.Options{Groups: max(n, 1)}) {
 				if n == 0 {
 					break
@@ -491,7 +493,7 @@ func TestCompactedManifestIsRefusedByOlderVersions(t *testing.T) {
 		m, err := DecodeManifest(uri, data)
 		check(t, err)
 		change(m)
-		if _, err := DecodeManifest(uri, m.Encode()); !errors.Is(err, formats.ErrInvalid) {
+		if _, err := DecodeManifest(uri, m.Encode()); !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

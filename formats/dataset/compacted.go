@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // compactedFormat is the format of the manifest of a compacted dataset. Versions
@@ -69,11 +69,11 @@ func (m *Manifest) TableOf(name string) (t Table, ok bool) {
 }
 
 // KindOf returns the row kind of a table.
-func (m *Manifest) KindOf(table string) formats.Kind {
+func (m *Manifest) KindOf(table string) schema.Kind {
 	if table == "" {
 		return m.Kind
 	}
-	return formats.Kind(table)
+	return schema.Kind(table)
 }
 
 // TableNames returns the names of the tables, the main one first.

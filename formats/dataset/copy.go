@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Payload is a wide dataset from which TableWriter.Copy copies rows. One
@@ -125,7 +126,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 	}
 	part := p.partOf(at[0])
 	if part < 0 {
-		return formats.Invalid(p.d.URI(), "", nil, "it has no row %d", at[0])
+		return fault.Invalid(p.d.URI(), "", nil, "it has no row %d", at[0])
 	}
 	o, err := p.open(part)
 	if err != nil {
@@ -133,7 +134,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 	}
 	for i := range rows {
 		if t, wide := any(&rows[i]).(*formats.Trajectory); wide && !t.HasPayloadDigest() {
-			return formats.Invalid(p.d.URI(), "", nil, "trajectory %q has no payload digest", t.TrajectoryID).InRow(at[i])
+			return fault.Invalid(p.d.URI(), "", nil, "trajectory %q has no payload digest", t.TrajectoryID).InRow(at[i])
 		}
 	}
 	within := make([]int64, len(at))

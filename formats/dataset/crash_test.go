@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 var errKilled = errors.New("killed")
@@ -61,7 +62,7 @@ func shardOnce(ctx context.Context, uri string, spec Spec, o Options) error {
 			return err
 		}
 	}
-	main, stats := NewTable[formats.Score](s, "", -1), NewTable[formats.GroupStats](s, formats.TableGroups, -1)
+	main, stats := NewTable[formats.Score](s, "", -1), NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	for rows, err := range j.Sorted(ctx, func(r *formats.Score) int64 { return int64(r.ExampleID[3]) }) {
 		if err != nil {
 			return err
@@ -86,7 +87,7 @@ func TestCrashAnywhere(t *testing.T) {
 	run := func(uri string, o Options) error {
 		for i := range shards {
 			o.Shard, o.Of, o.Overwrite, o.partSize = i, shards, true, 1
-			if err := shardOnce(ctx, uri, Spec{Stage: "score", Version: 1, Kind: formats.KindScores}, o); err != nil {
+			if err := shardOnce(ctx, uri, Spec{Stage: "score", Version: 1, Kind: schema.KindScores}, o); err != nil {
 				return err
 			}
 		}
@@ -119,7 +120,7 @@ func TestCrashAnywhere(t *testing.T) {
 						t.Fatalf("after a kill before operation %d: %v", after+1, err)
 					}
 					d := open(t, uri)
-					if d.RowsDigest != calm.RowsDigest || d.Tables[formats.TableGroups].RowsDigest != calm.Tables[formats.TableGroups].RowsDigest {
+					if d.RowsDigest != calm.RowsDigest || d.Tables[schema.TableGroups].RowsDigest != calm.Tables[schema.TableGroups].RowsDigest {
 						t.Fatalf("after a kill before operation %d: other rows", after+1)
 					}
 					if err := Verify(ctx, d); err != nil {

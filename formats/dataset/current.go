@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Current is the manifest at a place at one moment.
@@ -28,7 +28,7 @@ func ReadCurrent(ctx context.Context, b *storage.Bucket) (Current, error) {
 	}
 	m, err := DecodeManifest(storage.Join(b.URI(), ManifestFile), raw)
 	switch {
-	case errors.Is(err, formats.ErrInvalid):
+	case errors.Is(err, fault.ErrInvalid):
 		return Current{Raw: raw, Damage: err, Generation: ShortSum(raw, 8)}, nil
 	case err != nil:
 		return Current{}, err
@@ -47,7 +47,7 @@ func (c *Current) Replaced(name string) bool {
 func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error) {
 	data, err := b.Read(ctx, key)
 	if errors.Is(err, storage.ErrTooLarge) {
-		return nil, formats.Invalid(storage.Join(b.URI(), key), "", err, "not a manifest or record")
+		return nil, fault.Invalid(storage.Join(b.URI(), key), "", err, "not a manifest or record")
 	}
 	return data, err
 }

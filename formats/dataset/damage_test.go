@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // written returns the folder of a small dataset on disk.
@@ -61,7 +62,7 @@ func TestPartWithoutAColumnOfItsSchema(t *testing.T) {
 	}
 	d := open(t, uri)
 	_, err = ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	invalid(t, err, "has no column run, which schema "+formats.SchemaVersion+" has")
+	invalid(t, err, "has no column run, which schema "+schema.Version+" has")
 }
 
 func TestManifestsWhoseCountsDoNotAddUpAreRefused(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -34,7 +34,7 @@ func TestBaseInAnotherStoreIsNotRead(t *testing.T) {
 			asked.Store(0)
 			_, err := thin.OpenBase(ctx)
 			invalid(t, err, thin.URI(), "run/rollout")
-			if said := (*formats.InputError)(nil); !errors.As(err, &said) || !strings.Contains(said.Hint(), "--base") {
+			if said := (*fault.Input)(nil); !errors.As(err, &said) || !strings.Contains(said.Hint(), "--base") {
 				t.Errorf("%#v", err)
 			}
 			_, err = thin.OpenRef(ctx, thin.Inputs[0])

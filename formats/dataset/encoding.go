@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Encode returns the bytes of the manifest's file. Content keeps the bytes that
@@ -84,10 +85,10 @@ func decodeAs(format, place string, data []byte) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := unmarshal(data, &m); err != nil {
-		return nil, formats.Invalid(place, "", err, "not a manifest")
+		return nil, fault.Invalid(place, "", err, "not a manifest")
 	}
 	if err := unmarshal(data, &m.other); err != nil {
-		return nil, formats.Invalid(place, "", err, "not a manifest")
+		return nil, fault.Invalid(place, "", err, "not a manifest")
 	}
 	m.raw = m.other["dataset"]
 	for _, known := range []string{"format", "dataset", "gates", "timings", "run", "compacted"} {
@@ -105,7 +106,7 @@ func DecodeRecord(place string, data []byte) (Record, error) {
 	}
 	var r Record
 	if err := unmarshal(data, &r); err != nil {
-		return Record{}, formats.Invalid(place, "", err, "damaged shard record")
+		return Record{}, fault.Invalid(place, "", err, "damaged shard record")
 	}
 	return r, r.check(place)
 }
@@ -121,14 +122,14 @@ func readable(format, place string, data []byte, otherwise string) error {
 		} `json:"dataset"`
 	}
 	if err := unmarshal(data, &head); err != nil {
-		return formats.Invalid(place, "", err, "%s", otherwise)
+		return fault.Invalid(place, "", err, "%s", otherwise)
 	}
 	if head.Format != format {
-		return formats.Invalid(place, otherVersion(head.Format, format), nil, "format %q is not %q", head.Format, format)
+		return fault.Invalid(place, otherVersion(head.Format, format), nil, "format %q is not %q", head.Format, format)
 	}
 	major := func(v string) string { v, _, _ = strings.Cut(v, "."); return v }
-	if ours := major(formats.SchemaVersion); major(head.Dataset.Schema) != ours {
-		return formats.Invalid(place, otherVersion(head.Dataset.Schema, formats.SchemaVersion), nil,
+	if ours := major(schema.Version); major(head.Dataset.Schema) != ours {
+		return fault.Invalid(place, otherVersion(head.Dataset.Schema, schema.Version), nil,
 			"schema version %q is not %s.x", head.Dataset.Schema, ours)
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // FindRun returns the root of the run that a dataset (or a receipt) at a URI
@@ -17,7 +17,7 @@ import (
 // found so far records. It follows a recorded root only on a local disk and
 // within the store of the place that names it, so that a dataset from elsewhere
 // cannot send requests to another host.
-// It is a formats.InputError when there is no such place, and also when there
+// It is a fault.Input when there is no such place, and also when there
 // are two different ones: one of them is a copy, and only the user can say
 // which ledger counts.
 func FindRun(ctx context.Context, in string, r Run, known ...string) (string, error) {
@@ -52,7 +52,7 @@ func FindRun(ctx context.Context, in string, r Run, known ...string) (string, er
 	case 1:
 		return f.found[0], nil
 	}
-	return "", formats.Invalid(storage.Redact(in),
+	return "", fault.Invalid(storage.Redact(in),
 		"one is a copy of the other: name the one whose ledger counts with --ledger URI, or remove "+RunFile+
 			" from the copy", nil,
 		"two places hold the id of its run (%s): %q and %q", r.ID, storage.Redact(f.found[0]), storage.Redact(f.found[1]))
@@ -107,14 +107,14 @@ func (f *finder) none(in string, r Run) error {
 	help := "name the run's root with --ledger URI; with an empty ledger the epoch could be trained a second time"
 	switch {
 	case f.ignored != "":
-		return formats.Invalid(storage.Redact(in), help, nil,
+		return fault.Invalid(storage.Redact(in), help, nil,
 			"no folder above it holds the id of its run (%s), and the root that it records, %q, is in another store and is "+
 				"not followed", r.ID, storage.Redact(f.ignored))
 	case r.Root != "":
-		return formats.Invalid(storage.Redact(in), help, nil,
+		return fault.Invalid(storage.Redact(in), help, nil,
 			"neither a folder above it nor the root that it records, %q, holds the id of its run (%s)",
 			storage.Redact(r.Root), r.ID)
 	}
-	return formats.Invalid(storage.Redact(in), help, nil,
+	return fault.Invalid(storage.Redact(in), help, nil,
 		"no folder above it holds the id of its run (%s), and it records no root", r.ID)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -21,17 +22,17 @@ import (
 // sample of the bits; COUNT is its size, and COUNT=0 flips all of them.
 func TestFlippedBitsOfFooters(t *testing.T) {
 	wide := wideSpec()
-	wide.Kind = formats.KindTrajectories
+	wide.Kind = schema.KindTrajectories
 	flippedFooters(t, "wide", wide, [][]formats.Trajectory{group(0, 2), group(1, 2)})
 	var scores [][]formats.Score
 	for rows := range random.Scores(1, random.Options{Groups: 3}) {
 		scores = append(scores, rows)
 	}
 	spec := wide
-	spec.Kind = formats.KindScores
+	spec.Kind = schema.KindScores
 	flippedFooters(t, "scores", spec, scores)
 	one := 1.5
-	spec.Kind = formats.KindGroups
+	spec.Kind = schema.KindGroups
 	flippedFooters(t, "groups", spec,
 		[][]formats.Member{{{TrajectoryID: "a", GroupID: "g", ExampleID: "e", Reward: &one, Advantage: &one},
 			{TrajectoryID: "b", GroupID: "h", ExampleID: "f"}}})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -59,7 +60,7 @@ func FuzzManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte(`{"format":"` + Format + `","schema":"` + formats.SchemaVersion + `"}`))
+	f.Add([]byte(`{"format":"` + Format + `","schema":"` + schema.Version + `"}`))
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := b.Write(ctx, ManifestFile, data); err != nil {

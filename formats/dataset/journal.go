@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Journal keeps finished rows of a shard durable until they are in a part. Each
@@ -58,7 +58,7 @@ func OpenJournal[T any](ctx context.Context, at JournalPlace) (*Journal[T], erro
 		}
 		var n int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(o.Key, j.Folder), "%d-", &n); err != nil {
-			return nil, formats.Invalid(storage.Join(j.Bucket.URI(), o.Key), "", nil, "not a journal segment")
+			return nil, fault.Invalid(storage.Join(j.Bucket.URI(), o.Key), "", nil, "not a journal segment")
 		}
 		j.segments = append(j.segments, o)
 		j.next = max(j.next, n+1)
@@ -128,7 +128,7 @@ func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object
 		return nil, err
 	}
 	if digest := segmentDigest(data); !strings.HasSuffix(s.Key, "-"+digest+".parquet") {
-		return nil, formats.Invalid(place, "restore it, or delete it to have its trajectories made again", nil,
+		return nil, fault.Invalid(place, "restore it, or delete it to have its trajectories made again", nil,
 			"damaged journal segment: its digest is %s, which its name does not say", digest)
 	}
 	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), place)
@@ -141,7 +141,7 @@ func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object
 	}
 	defer r.Close()
 	if columns := r.Unknown(); whole && len(columns) > 0 {
-		return nil, formats.Invalid(place, UpgradeHint, nil, "the journal segment has columns that this version does not know and would lose: %s",
+		return nil, fault.Invalid(place, UpgradeHint, nil, "the journal segment has columns that this version does not know and would lose: %s",
 			strings.Join(columns, ", "))
 	}
 	return parquet.ReadAll(r.Read, f.Rows())

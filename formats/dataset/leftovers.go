@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // tidy removes objects that can never be part of a dataset again: records of
@@ -154,7 +154,7 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 	for r, shards := range l.live {
 		for rec, err := range storage.InOrder(ctx, len(shards), storage.AtOnce, func(ctx context.Context, i int) (Record, error) {
 			rec, err := ReadRecord(ctx, b, r, shards[i])
-			if errors.Is(err, storage.ErrNotExist) || errors.Is(err, formats.ErrInvalid) {
+			if errors.Is(err, storage.ErrNotExist) || errors.Is(err, fault.ErrInvalid) {
 				err = nil // it was withdrawn, or names no parts
 			}
 			return rec, err

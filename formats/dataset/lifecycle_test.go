@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func keys(t *testing.T, uri string) []string {
@@ -42,7 +43,7 @@ func open(t *testing.T, uri string) *Dataset {
 // texts.
 func invalid(t *testing.T, err error, says ...string) {
 	t.Helper()
-	if !errors.Is(err, formats.ErrInvalid) {
+	if !errors.Is(err, fault.ErrInvalid) {
 		t.Fatalf("not an input error: %v", err)
 	}
 	for _, s := range says {

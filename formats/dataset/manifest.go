@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 const (
@@ -47,8 +48,8 @@ type Run struct {
 // made from, and which parts hold them. Numbers in Params are json.Number, so
 // that integers stay exact.
 type Content struct {
-	Kind       formats.Kind       `json:"kind"`
-	Schema     string             `json:"schema"`          // formats.SchemaVersion of the writer
+	Kind       schema.Kind        `json:"kind"`
+	Schema     string             `json:"schema"`          // schema.Version of the writer
 	Plain      bool               `json:"plain,omitempty"` // another tool wrote the parts: see the guide "datasets"
 	Stage      string             `json:"stage"`
 	Version    int                `json:"stage_version"`

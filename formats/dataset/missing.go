@@ -7,8 +7,8 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // noDataset returns the error for a place that holds no dataset. It says what
@@ -20,15 +20,15 @@ func noDataset(ctx context.Context, b *storage.Bucket) error {
 	}
 	switch {
 	case rows > 0 && of >= rows:
-		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
+		return fault.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
 			"%d of %d attempts are journalled", rows, of)
 	case rows > 0:
-		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
+		return fault.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
 			"%d attempts are journalled", rows)
 	case fileName(b.URI()): // an object store does not say whether a prefix exists
-		return formats.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
+		return fault.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
 	}
-	return formats.Invalid(b.URI(),
+	return fault.Invalid(b.URI(),
 		"has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's; Parquet "+
 			"files that no stage wrote are named in quotes: '"+storage.Join(b.URI(), "*.parquet")+"'", storage.ErrNotExist,
 		"no dataset")

@@ -11,6 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func newer(t *testing.T) (*dataset.Dataset, []datasettest.Trajectory) {
@@ -88,7 +90,7 @@ func TestADatasetOfANewerVersionIsReadAndVerified(t *testing.T) {
 // refused checks the error about a dataset or segment that has columns of a newer version.
 func refused(t *testing.T, err error, what string) {
 	t.Helper()
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), what) || !strings.Contains(bad.Hint(), "upgrade rollmill") {
 		t.Errorf("got %v", err)
 	}
@@ -98,9 +100,9 @@ func TestNothingIsMadeOfADatasetOfANewerVersion(t *testing.T) {
 	d, _ := newer(t)
 	out := filepath.Join(t.TempDir(), "again")
 	base := d.Ref("base", out)
-	spec := dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Base: &base, Inputs: []dataset.Ref{base}}
+	spec := dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Base: &base, Inputs: []dataset.Ref{base}}
 	_, err := dataset.Begin(t.Context(), out, spec, dataset.Options{Overwrite: true})
-	refused(t, err, "schema "+datasettest.Schema+", and this rollmill writes "+formats.SchemaVersion)
+	refused(t, err, "schema "+datasettest.Schema+", and this rollmill writes "+schema.Version)
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Error("something was written", err)
 	}
@@ -109,7 +111,7 @@ func TestNothingIsMadeOfADatasetOfANewerVersion(t *testing.T) {
 // The rows that a newer version journalled would lose columns in the dataset.
 func TestAJournalOfANewerVersionIsRefused(t *testing.T) {
 	_, rows := newer(t)
-	s, err := dataset.Begin(t.Context(), filepath.Join(t.TempDir(), "journalled"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories},
+	s, err := dataset.Begin(t.Context(), filepath.Join(t.TempDir(), "journalled"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories},
 		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +145,7 @@ func TestAChangeInAPartOfANewerVersionIsNoticed(t *testing.T) {
 	if err := os.WriteFile(place, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.Verify(t.Context(), d); !errors.Is(err, formats.ErrInvalid) {
+	if err := dataset.Verify(t.Context(), d); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Dataset is a complete dataset, open for reading. It is safe for concurrent use.
@@ -30,16 +31,16 @@ func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {
 
 // OpenOptions say which datasets Open accepts.
 type OpenOptions struct {
-	AcceptGates []string     // read the dataset although these gates refused it
-	IgnoreGates bool         // read it whatever gates refused it: for commands that only look
-	Kind        formats.Kind // refuse any other; "" for any
+	AcceptGates []string    // read the dataset although these gates refused it
+	IgnoreGates bool        // read it whatever gates refused it: for commands that only look
+	Kind        schema.Kind // refuse any other; "" for any
 }
 
 // Open reads the manifest at a URI, and writes it first when all shard records
 // are there. Files that no stage wrote, such as data/*.parquet, are a wide
 // dataset, too: see Plain and the guide "datasets". A missing dataset is storage.ErrNotExist. A dataset with missing
 // shards, of another kind, of an unknown major version or refused by a gate is
-// a formats.InputError (a *GateError for the last).
+// a fault.Input (a *GateError for the last).
 func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	d, err := load(ctx, uri)
 	if err != nil {
@@ -47,7 +48,7 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	}
 	m, b := &d.Manifest, d.Bucket
 	if o.Kind != "" && m.Kind != o.Kind {
-		return nil, formats.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil,
+		return nil, fault.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil,
 			"holds %s, not %s", m.Kind, o.Kind)
 	}
 	var refused []GateResult
@@ -78,7 +79,7 @@ func load(ctx context.Context, uri string) (*Dataset, error) {
 	return newDataset(*m, uri, b), nil
 }
 
-// Known returns a formats.InputError for a dataset of a newer minor version of the
+// Known returns a fault.Input for a dataset of a newer minor version of the
 // schema, which has columns that this version does not know. Such a dataset can be
 // read. Nothing is made of it, because these columns would be lost: Begin refuses it as
 // an input.
@@ -86,11 +87,11 @@ func (d *Dataset) Known() error {
 	if !d.newer() {
 		return nil
 	}
-	return formats.Invalid(d.URI(), UpgradeHint, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
-		d.Schema, formats.SchemaVersion)
+	return fault.Invalid(d.URI(), UpgradeHint, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
+		d.Schema, schema.Version)
 }
 
-func (d *Dataset) newer() bool { return formats.Newer(d.Schema, formats.SchemaVersion) }
+func (d *Dataset) newer() bool { return schema.Newer(d.Schema, schema.Version) }
 
 // URI returns where the dataset is, without credentials.
 func (d *Dataset) URI() string { return storage.Redact(d.Address) }
@@ -111,7 +112,7 @@ func (d *Dataset) All() Range { return Range{0, d.Rows} }
 // Every row is in exactly one slice, and slices are in row order.
 func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) {
 	if n < 1 || i < 0 || i >= n {
-		return Range{}, formats.Invalid(d.URI(), "", nil, "no slice %d of %d", i, n)
+		return Range{}, fault.Invalid(d.URI(), "", nil, "no slice %d of %d", i, n)
 	}
 	first, end := d.cut(i, n), d.cut(i+1, n)
 	return Range{first, end - first}, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
@@ -182,7 +183,7 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 						return nil
 					}
 					ctx := storage.Wrapping(context.Background(), func(b *storage.Bucket) *storage.Bucket { return b.WithHook(lose) })
-					spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
+					spec := Spec{Stage: "score", Version: 1, Kind: schema.KindScores}
 					for range 40 {
 						if shardOnce(ctx, uri, spec, Options{Of: 1, partSize: 1}) == nil {
 							break
@@ -208,7 +209,7 @@ func TestLostAnswersOfAnObjectStore(t *testing.T) {
 	s := s3test.Start(t)
 	for seed := range int64(2) {
 		uri := s.URI("lost/" + string(rune('a'+seed)))
-		spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
+		spec := Spec{Stage: "score", Version: 1, Kind: schema.KindScores}
 		s.SetFaults(s3test.Faults{Seed: seed, Lost: 0.2})
 		for range 10 {
 			if shardOnce(t.Context(), uri, spec, Options{Of: 1, partSize: 1}) == nil {

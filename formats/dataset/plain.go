@@ -16,9 +16,10 @@ import (
 	"github.com/xrash/smetrics"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Plain reports whether a URI names Parquet files that no stage wrote, such as
@@ -47,7 +48,7 @@ func openPlain(ctx context.Context, uri string) (*Dataset, error) {
 	}
 	folder, name := storage.Split(uri)
 	if strings.Contains(folder, "*") {
-		return nil, formats.Invalid(storage.Redact(uri), "name the files of one folder: FOLDER/*.parquet", nil,
+		return nil, fault.Invalid(storage.Redact(uri), "name the files of one folder: FOLDER/*.parquet", nil,
 			"a * may be only in the last part of the name")
 	}
 	b, err := storage.Open(ctx, folder)
@@ -87,7 +88,7 @@ func matching(ctx context.Context, b *storage.Bucket, name string) ([]storage.Ob
 // refuseParts refuses no files, and those of a dataset.
 func refuseParts(ctx context.Context, b *storage.Bucket, uri string, files []storage.Object) error {
 	if len(files) == 0 {
-		return formats.Invalid(storage.Redact(uri),
+		return fault.Invalid(storage.Redact(uri),
 			"put the name in quotes, so that the shell does not change it; a * stands for any text without a slash",
 			storage.ErrNotExist, "no file has such a name")
 	}
@@ -101,7 +102,7 @@ func refuseParts(ctx context.Context, b *storage.Bucket, uri string, files []sto
 	} else if err != nil {
 		return err
 	}
-	return formats.Invalid(storage.Redact(uri), "name the dataset's folder, "+b.URI(), nil,
+	return fault.Invalid(storage.Redact(uri), "name the dataset's folder, "+b.URI(), nil,
 		"the files are parts of a dataset")
 }
 
@@ -112,7 +113,7 @@ const footersAtOnce = 8
 func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storage.Object) (*Dataset, error) {
 	d := &Dataset{Address: uri, Bucket: b, plain: &plain{files: true}}
 	d.Manifest = Manifest{Format: Format,
-		Content: Content{Kind: formats.KindTrajectories, Schema: formats.SchemaVersion, Plain: true,
+		Content: Content{Kind: schema.KindTrajectories, Schema: schema.Version, Plain: true,
 			Stage: "plain-parquet", Shards: 1}}
 	d.Parts = make([]Part, len(files))
 	columns := make([]map[string]bool, len(files))
@@ -130,7 +131,7 @@ func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storag
 	sum := sha256.New()
 	for i, p := range d.Parts {
 		if columns[i]["generation"] != columns[0]["generation"] {
-			return nil, formats.Invalid(d.place(p), "write it to every file or to none", nil,
+			return nil, fault.Invalid(d.place(p), "write it to every file or to none", nil,
 				"one of this file and %q has the column generation, and the other has not", d.Parts[0].Name)
 		}
 		d.Rows += p.Rows
@@ -148,7 +149,7 @@ func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storag
 func plainPart(ctx context.Context, b *storage.Bucket, o storage.Object) (Part, map[string]bool, error) {
 	place := storage.Join(b.URI(), o.Key)
 	if strings.ContainsFunc(o.Key, func(r rune) bool { return r < ' ' }) {
-		return Part{}, nil, formats.Invalid(place, "rename the file", nil, "its name has a control character")
+		return Part{}, nil, fault.Invalid(place, "rename the file", nil, "its name has a control character")
 	}
 	src, err := b.OpenSized(ctx, o.Key, o.Size)
 	if err != nil {
@@ -189,7 +190,7 @@ func checkMinimum(f *parquet.File, has map[string]bool) error {
 	if missing == nil {
 		return nil
 	}
-	return formats.Invalid(f.Name(),
+	return fault.Invalid(f.Name(),
 		"rename or add them; `rollmill import` converts other formats, and `rollmill help datasets` lists the columns", nil,
 		"lacks %s: %s", counted(len(missing)), strings.Join(missing, "; "))
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var (
@@ -202,7 +204,7 @@ func TestPlainTypes(t *testing.T) {
 				t.Fatal(err)
 			}
 			row := reflect.ValueOf(got[0])
-			for _, f := range formats.FieldsOf(row.Type()) {
+			for _, f := range schema.FieldsOf(row.Type()) {
 				if f.Name != test.path {
 					continue
 				}
@@ -365,7 +367,7 @@ func TestPlainBaseChanged(t *testing.T) {
 	files()
 	base := open(t, root+"/*.parquet")
 	ref := base.Ref("base", root+"/thin")
-	s, err := Begin(ctx, root+"/thin", Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []Ref{ref}, Base: &ref}, Options{})
+	s, err := Begin(ctx, root+"/thin", Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []Ref{ref}, Base: &ref}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +456,7 @@ func FuzzPlain(f *testing.F) {
 				t.Fatalf("%d rows of %d", len(rows), d.Rows)
 			}
 		}
-		if err != nil && !errors.Is(err, formats.ErrInvalid) {
+		if err != nil && !errors.Is(err, fault.ErrInvalid) {
 			t.Fatal(err)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // plainRowsOf returns plainRows of the rows' own type.
@@ -34,7 +36,7 @@ func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, ty
 	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
 		moves, err := movesTo(typ)
 		if err != nil {
-			return nil, formats.Invalid(f.Name(), "", nil, "%s", err)
+			return nil, fault.Invalid(f.Name(), "", nil, "%s", err)
 		}
 		columns := map[string]bool{}
 		leavesOf(columns, "", typ, head)
@@ -88,7 +90,7 @@ func (r *plainReader[T]) Read(rows []T) (int, error) {
 		for i := range some[:n] {
 			t, bad := some[i].trajectory(&r.columns)
 			if bad != nil {
-				return done, formats.Invalid(r.name,
+				return done, fault.Invalid(r.name,
 					"correct the row in the program that wrote it; `rollmill help datasets` says what the columns may have",
 					nil, "%s", bad).InRow(r.at)
 			}
@@ -120,7 +122,7 @@ func (r *plainReader[T]) Close() error { return r.rows.Close() }
 
 // leavesOf adds the columns of a row type, without the payload if head is true.
 func leavesOf(out map[string]bool, prefix string, t reflect.Type, head bool) {
-	for _, f := range formats.FieldsOf(t) {
+	for _, f := range schema.FieldsOf(t) {
 		inner := f.Type
 		if inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
@@ -159,12 +161,12 @@ func movesTo(t reflect.Type) ([]move, error) {
 }
 
 func movesBetween(from, to reflect.Type) ([]move, error) {
-	source := map[string]formats.Field{}
-	for _, f := range formats.FieldsOf(from) {
+	source := map[string]schema.Field{}
+	for _, f := range schema.FieldsOf(from) {
 		source[f.Name] = f
 	}
 	var out []move
-	for _, f := range formats.FieldsOf(to) {
+	for _, f := range schema.FieldsOf(to) {
 		s, there := source[f.Name]
 		m := move{name: f.Name, from: s.Offset, to: f.Offset, typ: f.Type}
 		switch {
@@ -210,8 +212,8 @@ func apply(moves []move, from, to unsafe.Pointer) {
 // names, or all columns for no names.
 func columnsNamed(place string, names []string) (reflect.Type, error) {
 	var known []string
-	byName := map[string]formats.Field{}
-	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+	byName := map[string]schema.Field{}
+	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
 		known = append(known, f.Name)
 		byName[f.Name] = f
 	}
@@ -223,7 +225,7 @@ func columnsNamed(place string, names []string) (reflect.Type, error) {
 	for _, name := range names {
 		f, ok := byName[name]
 		if !ok {
-			return nil, formats.Invalid(place, fmt.Sprintf("its columns are %q", known), nil,
+			return nil, fault.Invalid(place, fmt.Sprintf("its columns are %q", known), nil,
 				"has no column %q", name)
 		}
 		if !seen[name] {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // plainRow is a trajectory in a Parquet file that another tool wrote. Its
@@ -122,9 +123,9 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 	case c.has["generation"] && c.wanted["generation"] && p.Generation == nil:
 		return nil, fmt.Errorf("generation is null, and other rows have one")
 	}
-	t.Status = cmp.Or(t.Status, formats.StatusOK)
-	if !slices.Contains(formats.Statuses, t.Status) {
-		return nil, fmt.Errorf("unknown status %q; use one of %s", t.Status, strings.Join(formats.Statuses, ", "))
+	t.Status = cmp.Or(t.Status, outcomes.StatusOK)
+	if !slices.Contains(outcomes.Statuses, t.Status) {
+		return nil, fmt.Errorf("unknown status %q; use one of %s", t.Status, strings.Join(outcomes.Statuses, ", "))
 	}
 	t.StopReason = cmp.Or(t.StopReason, stopReasons[t.Status])
 	t.Example = cmp.Or(t.Example, "{}")
@@ -149,8 +150,8 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 
 // stopReasons are those of rows without one, by status.
 var stopReasons = map[string]string{
-	formats.StatusOK: formats.StopDone, formats.StatusTruncated: formats.StopLength, formats.StatusFailed: formats.StopError,
-	formats.StatusSkipped: formats.StopSkipped,
+	outcomes.StatusOK: outcomes.StopDone, outcomes.StatusTruncated: outcomes.StopLength, outcomes.StatusFailed: outcomes.StopError,
+	outcomes.StatusSkipped: outcomes.StopSkipped,
 }
 
 // conversation sets the messages and the calls. A row without calls gets one

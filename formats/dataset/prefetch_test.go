@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
@@ -28,7 +29,7 @@ func check(t *testing.T, err error) {
 func largeParts(t *testing.T, parts, rows int) *dataset.Dataset {
 	t.Helper()
 	uri := fmt.Sprintf("mem://%s-%d/d", t.Name(), stores.Add(1))
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}
 	dice := rand.New(rand.NewPCG(1, 1))
 	for i := range parts {
 		s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: i, Of: parts})

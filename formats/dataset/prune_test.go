@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -244,7 +245,7 @@ func TestDamagedRestIsNamed(t *testing.T) {
 	for _, text := range []string{`{"format": "rollmill-pruned/2"}`, `{"format": "rollmill-pruned/2", "dataset": {"schema": "2.0"}, "pruned": 3}`} {
 		check(t, b.Write(t.Context(), ManifestFile, []byte(text)))
 		_, err := Open(t.Context(), uri, OpenOptions{})
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), ManifestFile) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), ManifestFile) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

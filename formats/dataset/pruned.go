@@ -6,8 +6,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // prunedFormat is the format of what is left of a pruned dataset in the place
@@ -54,7 +54,7 @@ func (m *Manifest) Prune(p Pruned) {
 // gone returns the error of whoever opens the dataset.
 func (p *Pruned) gone(place string) error {
 	dir, _ := storage.Split(place)
-	return formats.Invalid(dir,
+	return fault.Invalid(dir,
 		"make it again with the command that wrote it and --overwrite; rollout then calls the model again", p,
 		"the dataset is gone")
 }
@@ -70,7 +70,7 @@ func decodePruned(place string, data []byte) (*Pruned, error) {
 	}
 	p := &Pruned{Manifest: m}
 	if err := unmarshal(m.other["pruned"], p); err != nil {
-		return nil, formats.Invalid(place, "", err, "not what is left of a dataset")
+		return nil, fault.Invalid(place, "", err, "not what is left of a dataset")
 	}
 	return p, nil
 }

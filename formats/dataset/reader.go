@@ -12,9 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Reader reads rows of a table in order. T is a row kind of package formats,
@@ -68,11 +69,11 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 	error) {
 	t, ok := d.TableOf(table)
 	if !ok {
-		return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
+		return nil, fault.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
 			nil, "has no table %q", table)
 	}
 	if r.First < 0 || r.Rows < 0 || r.First > t.Rows || r.Rows > t.Rows-r.First {
-		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
+		return nil, fault.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
 	if rd.rows = readRows[T](head, without); d.plain != nil {
@@ -158,7 +159,7 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 }
 
 // Read fills rows and returns how many it set, and io.EOF after the last row. A
-// damaged part is a formats.InputError with part and row.
+// damaged part is a fault.Input with part and row.
 func (r *Reader[T]) Read(rows []T) (int, error) {
 	n := 0
 	for n < len(rows) {
@@ -321,23 +322,23 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 // rows would be read as if it were null.
 func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 	if f.Rows() != p.Rows {
-		return formats.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
+		return fault.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
 	}
 	if f.FooterDigest() != p.Footer {
-		return formats.Invalid(place, "the part is damaged, or was written again by another program", nil,
+		return fault.Invalid(place, "the part is damaged, or was written again by another program", nil,
 			"the part's footer has digest %s; the manifest says %s", f.FooterDigest(), p.Footer)
 	}
 	if d.plain != nil {
 		return nil
 	}
-	marks, err := formats.ParseMarks(f.Noted(formats.MarksKey))
+	marks, err := schema.ParseMarks(f.Noted(schema.MarksKey))
 	if err != nil {
-		return formats.Invalid(place, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
+		return fault.Invalid(place, "", err, "the footer's metadata %q is damaged", schema.MarksKey)
 	}
 	marks.Schema = cmp.Or(marks.Schema, d.Schema)
 	table, _ := path.Split(p.Name)
-	if name := formats.Missing(d.KindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
-		return formats.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
+	if name := schema.Missing(d.KindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
+		return fault.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
 	}
 	return nil
 }
@@ -354,12 +355,12 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 		case err == nil && PrunedIn(now.Damage) != nil:
 			return now.Damage
 		case err == nil && now.Replaced(p.Name):
-			return formats.Invalid(place, "run the command again: the rows are in other parts", statErr,
+			return fault.Invalid(place, "run the command again: the rows are in other parts", statErr,
 				"the dataset was compacted since it was opened, and the part is gone")
 		}
-		return formats.Invalid(place, "", statErr, "the part is gone")
+		return fault.Invalid(place, "", statErr, "the part is gone")
 	case statErr == nil && o.Size != p.Bytes:
-		return formats.Invalid(place, "", nil, "the part has %d bytes; the manifest says %d", o.Size, p.Bytes)
+		return fault.Invalid(place, "", nil, "the part has %d bytes; the manifest says %d", o.Size, p.Bytes)
 	}
 	return err
 }
@@ -367,7 +368,7 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 // advance closes the part after its last row.
 func (r *Reader[T]) advance() error {
 	if p := r.parts[r.part]; r.next < r.end && r.next < r.first+p.Rows {
-		return formats.Invalid(r.d.place(p), "", nil, "the part ended at row %d of %d", r.next-r.first, p.Rows)
+		return fault.Invalid(r.d.place(p), "", nil, "the part ended at row %d of %d", r.next-r.first, p.Rows)
 	}
 	return r.closePart()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -102,7 +103,7 @@ func TestUnsupportedVersions(t *testing.T) {
 	if d := open(t, uri); d.Schema != "2.9" {
 		t.Error("a newer minor version is not read")
 	}
-	_, err = Open(ctx, uri, OpenOptions{Kind: formats.KindGroups})
+	_, err = Open(ctx, uri, OpenOptions{Kind: schema.KindGroups})
 	invalid(t, err, "holds scores, not groups")
 }
 

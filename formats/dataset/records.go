@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func ReadRecord(ctx context.Context, b *storage.Bucket, r Build, shard int) (Record, error) {
@@ -24,7 +25,7 @@ func ReadRecord(ctx context.Context, b *storage.Bucket, r Build, shard int) (Rec
 		return Record{}, err
 	}
 	if rec.Identity != r.Identity || rec.Shards != r.Of || rec.Shard != shard {
-		return Record{}, formats.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
+		return Record{}, fault.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
 			rec.Shards, rec.Identity)
 	}
 	return rec, nil
@@ -38,10 +39,10 @@ func readAllRecords(ctx context.Context, b *storage.Bucket, r Build) ([]Record, 
 		if err != nil {
 			return nil, err
 		}
-		if formats.Newer(rec.Schema, formats.SchemaVersion) { // its other fields would be lost in the manifest
-			return nil, formats.Invalid(storage.Join(b.URI(), r.Record(rec.Shard)),
+		if schema.Newer(rec.Schema, schema.Version) { // its other fields would be lost in the manifest
+			return nil, fault.Invalid(storage.Join(b.URI(), r.Record(rec.Shard)),
 				"run `rollmill seal` with the version that wrote it", nil,
-				"the record has schema %s; this rollmill makes manifests of schema %s", rec.Schema, formats.SchemaVersion)
+				"the record has schema %s; this rollmill makes manifests of schema %s", rec.Schema, schema.Version)
 		}
 		all = append(all, rec)
 	}
@@ -121,7 +122,7 @@ func CheckRecords(ctx context.Context, b *storage.Bucket, d *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if formats.Newer(d.Schema, formats.SchemaVersion) {
+	if schema.Newer(d.Schema, schema.Version) {
 		return nil // its records have fields that this version would leave out
 	}
 	var other error
@@ -144,7 +145,7 @@ func CheckRecords(ctx context.Context, b *storage.Bucket, d *Manifest) error {
 		if r.Identity != d.Identity && !sameParts { // another dataset's, which is to replace this one
 			continue
 		}
-		other = formats.Invalid(storage.Join(b.URI(), ManifestFile), "", nil, // who verifies reports findings, which have no hint
+		other = fault.Invalid(storage.Join(b.URI(), ManifestFile), "", nil, // who verifies reports findings, which have no hint
 			"the manifest is not what the shards' records say (rows digest %s; theirs is %s): delete it and run `rollmill seal`, which makes "+
 				"it again of the records", d.RowsDigest, m.RowsDigest)
 	}

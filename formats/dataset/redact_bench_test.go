@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkRedaction(b *testing.B) {
 			ctx := secret.With(b.Context(), known)
 			n := 0
 			for b.Loop() {
-				s, err := Begin(ctx, filepath.Join(b.TempDir(), fmt.Sprint("out", n)), Spec{Stage: "rollout", Kind: formats.KindTrajectories}, Options{})
+				s, err := Begin(ctx, filepath.Join(b.TempDir(), fmt.Sprint("out", n)), Spec{Stage: "rollout", Kind: schema.KindTrajectories}, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

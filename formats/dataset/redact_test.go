@@ -5,7 +5,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -13,7 +13,7 @@ import (
 // The value of ${TOKEN} is part of the identity and is not stored anywhere.
 func TestSecretsInSettingsAreNotStored(t *testing.T) {
 	uri := memory(t) + "/d"
-	spec := Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
+	spec := Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
 		Params: map[string]any{"command": []string{"agent", "--token=s3cr3t-s3cr3t"}, "short": "abc", "has": "abcd", "n": 4},
 		Files:  map[string]string{"s3cr3t-s3cr3t/agent": "00"}}
 	set := &secret.Set{}

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Ref returns a reference to the dataset for a dataset that will be at a URI.
@@ -24,12 +25,12 @@ func (d *Dataset) Ref(role, from string) Ref {
 }
 
 // OpenBase opens the wide dataset that a thin one is aligned with. If that is
-// gone or its manifest changed, the error is a formats.InputError that names
+// gone or its manifest changed, the error is a fault.Input that names
 // both. A wide dataset is its own base.
 func (d *Dataset) OpenBase(ctx context.Context) (*Dataset, error) {
 	if d.Base == nil {
-		if d.Kind != formats.KindTrajectories {
-			return nil, formats.Invalid(d.URI(), "", nil, "the manifest names no base")
+		if d.Kind != schema.KindTrajectories {
+			return nil, fault.Invalid(d.URI(), "", nil, "the manifest names no base")
 		}
 		return d, nil
 	}
@@ -49,14 +50,14 @@ func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) {
 	}
 	uri := Resolve(d.Address, r.URI)
 	if !Follows(d.Address, uri) {
-		return nil, formats.Invalid(d.URI(),
+		return nil, fault.Invalid(d.URI(),
 			fmt.Sprintf("if you trust that place, pass --base %q, or the URI of a copy", storage.Redact(uri)), nil,
 			"its %s is at %q, in another store or at another endpoint, and a manifest alone causes no requests there", r.Role,
 			storage.Redact(uri))
 	}
 	out, err := load(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
-		return nil, formats.Invalid(d.URI(), "put it back, or make this dataset again", err, "its %s %q is gone", r.Role,
+		return nil, fault.Invalid(d.URI(), "put it back, or make this dataset again", err, "its %s %q is gone", r.Role,
 			storage.Redact(uri))
 	}
 	if err != nil {
@@ -66,10 +67,10 @@ func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) {
 		return out, out.checkSizes(ctx, d, r)
 	}
 	if what := out.changed(r.Files); what != "" {
-		return nil, formats.Invalid(d.URI(), "put it back, or make this dataset again", nil, "its %s %q changed since: %s",
+		return nil, fault.Invalid(d.URI(), "put it back, or make this dataset again", nil, "its %s %q changed since: %s",
 			r.Role, out.URI(), what)
 	}
-	return nil, formats.Invalid(d.URI(), "make this dataset again", nil,
+	return nil, fault.Invalid(d.URI(), "make this dataset again", nil,
 		"its %s %q changed since (identity was %s, is %s; rows digest was %s, is %s)", r.Role, out.URI(), r.Identity,
 		out.Identity, r.RowsDigest, out.RowsDigest)
 }
@@ -114,10 +115,10 @@ func (d *Dataset) checkSizes(ctx context.Context, by *Dataset, r Ref) error {
 	for _, p := range d.PartsOf("") {
 		size, ok := sizes[p.Name]
 		if !ok {
-			return formats.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q is gone", r.Role, d.URI(), p.Name)
+			return fault.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q is gone", r.Role, d.URI(), p.Name)
 		}
 		if size != p.Bytes {
-			return formats.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q has %d bytes, not %d", r.Role,
+			return fault.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q has %d bytes, not %d", r.Role,
 				d.URI(), p.Name, size, p.Bytes)
 		}
 	}

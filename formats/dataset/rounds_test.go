@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
 	"github.com/rollmill/rollmill/storage/s3test"
@@ -89,7 +90,7 @@ func TestSealingReadsRecordsConcurrently(t *testing.T) {
 
 func recordOfNothing(t *testing.T, s *Shard) []byte {
 	t.Helper()
-	m := Manifest{Format: Format, Content: Content{Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
+	m := Manifest{Format: Format, Content: Content{Kind: s.spec.Kind, Schema: schema.Version, Stage: s.spec.Stage, Version: s.spec.Version,
 		Identity: s.run.Identity, Shards: s.run.Of, Params: s.spec.Params}}
 	data, err := json.Marshal(Record{Shard: s.shard, Manifest: m})
 	check(t, err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 func TestEach(t *testing.T) {
@@ -36,7 +37,7 @@ func TestEach(t *testing.T) {
 			break
 		}
 		failed := 0
-		for row, err := range Each[formats.Pair](t.Context(), d, formats.TablePairs, Range{Rows: 1}) {
+		for row, err := range Each[formats.Pair](t.Context(), d, schema.TablePairs, Range{Rows: 1}) {
 			if failed++; err == nil || row != nil {
 				t.Error("a table that is not there has rows")
 			}

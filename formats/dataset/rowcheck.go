@@ -1,5 +1,9 @@
 package dataset
 
+import (
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
 import "github.com/rollmill/rollmill/formats"
 
 // RowCheck compares the rows of a wide dataset with its manifest, for a caller
@@ -22,16 +26,16 @@ func (c *RowCheck) Add(rows []formats.Trajectory) {
 	c.rows += int64(len(rows))
 }
 
-// End returns a formats.InputError when the rows are not those that the
+// End returns a fault.Input when the rows are not those that the
 // manifest describes.
 func (c *RowCheck) End() error {
 	const hint = "the manifest or a part was changed: make the dataset again, or put it back from a copy; `rollmill audit` " +
 		"says which part it is"
 	switch {
 	case c.rows != c.d.Rows:
-		return formats.Invalid(c.d.URI(), hint, nil, "has %d rows; the manifest says %d", c.rows, c.d.Rows)
+		return fault.Invalid(c.d.URI(), hint, nil, "has %d rows; the manifest says %d", c.rows, c.d.Rows)
 	case c.d.plain == nil && !c.d.newer() && c.sum != c.d.RowsDigest:
-		return formats.Invalid(c.d.URI(), hint, nil, "its rows have the digest %s; the manifest says %s", c.sum,
+		return fault.Invalid(c.d.URI(), hint, nil, "its rows have the digest %s; the manifest says %s", c.sum,
 			c.d.RowsDigest)
 	}
 	return nil

@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // RunFile is the object under a run's root that holds the run's id. It is
@@ -65,7 +65,7 @@ func OpenRun(ctx context.Context, root string) (Run, error) {
 func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
 	data, err := b.ReadLimited(ctx, RunFile, maxRunFile)
 	if errors.Is(err, storage.ErrTooLarge) {
-		err = formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err, "not the id of a run")
+		err = fault.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err, "not the id of a run")
 	}
 	if err != nil {
 		return Run{}, err
@@ -73,7 +73,7 @@ func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
 	var f runFile
 	err = json.Unmarshal(data, &f)
 	if err != nil || f.Format != runFormat || !f.Valid() {
-		return Run{}, formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err,
+		return Run{}, fault.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err,
 			"not the id of a run (format %q, id %q)", f.Format, f.ID)
 	}
 	return f.Run, nil

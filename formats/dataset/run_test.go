@@ -10,9 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -75,7 +76,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 	refused := func(t *testing.T, in string, r dataset.Run, words ...string) {
 		t.Helper()
 		root, err := dataset.FindRun(t.Context(), in, r)
-		var input *formats.InputError
+		var input *fault.Input
 		if !errors.As(err, &input) {
 			t.Fatalf("found %q, %v", root, err)
 		}
@@ -150,7 +151,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 				t.Fatal(err)
 			}
 			refused(t, root+"/epoch-0/curate", r, "run.json", "backup")
-			if _, err := dataset.OpenRun(t.Context(), root); !errors.Is(err, formats.ErrInvalid) {
+			if _, err := dataset.OpenRun(t.Context(), root); !errors.Is(err, fault.ErrInvalid) {
 				t.Errorf("opened: %v", err)
 			}
 		}
@@ -170,7 +171,7 @@ func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
 	}
 	before := other.Counts().Requests()
 	for _, in := range []string{own.URI("copy/curate"), t.TempDir()} {
-		if root, err := dataset.FindRun(t.Context(), in, r); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "not followed") {
+		if root, err := dataset.FindRun(t.Context(), in, r); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "not followed") {
 			t.Errorf("from %q: found %q, %v", in, root, err)
 		}
 	}
@@ -218,7 +219,7 @@ func TestARootWithASecretIsNotRecorded(t *testing.T) {
 
 func ofRun(ctx context.Context, t *testing.T, uri string, r dataset.Run) *dataset.Dataset {
 	t.Helper()
-	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Run: r}, dataset.Options{})
+	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Run: r}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Seal writes the manifest of a dataset whose shard records are all there, and
 // removes what killed writers left. A dataset with missing shards is a
-// formats.InputError that names them; one that is already sealed is only
+// fault.Input that names them; one that is already sealed is only
 // cleaned up.
 func Seal(ctx context.Context, uri string) (*Manifest, error) {
 	b, err := storage.Open(ctx, uri)
@@ -31,7 +31,7 @@ func Seal(ctx context.Context, uri string) (*Manifest, error) {
 func Find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	m, err := readManifest(ctx, b)
 	if InFile(err) {
-		return nil, formats.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil, "it is a file, and a dataset is a folder")
+		return nil, fault.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil, "it is a file, and a dataset is a folder")
 	}
 	if err == nil || !errors.Is(err, storage.ErrNotExist) || PrunedIn(err) != nil {
 		return m, err
@@ -64,7 +64,7 @@ func incomplete(b *storage.Bucket, r Build, shards []int) error {
 	if len(shards) > 1 {
 		word = "shards"
 	}
-	return formats.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", r.Of), ErrIncomplete,
+	return fault.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", r.Of), ErrIncomplete,
 		"%s %s of %d missing", word, numbers(shards), r.Of)
 }
 

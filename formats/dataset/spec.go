@@ -8,7 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Spec is everything that decides a dataset's rows. Its hash is the dataset's
@@ -17,7 +19,7 @@ import (
 type Spec struct {
 	Stage   string            // "rollout", ...
 	Version int               // of the stage's semantics; increase it when the same inputs give other rows
-	Kind    formats.Kind      // of the main table
+	Kind    schema.Kind       // of the main table
 	Params  map[string]any    // JSON-encodable; the keys are the names of the settings
 	Files   map[string]string // content digest of every file that a flag or a program's arguments name
 	Inputs  []Ref             // datasets and files read, in order
@@ -71,7 +73,7 @@ func (s Spec) Identity() string {
 	data, err := json.Marshal(struct {
 		Stage   string
 		Version int
-		Kind    formats.Kind
+		Kind    schema.Kind
 		Params  map[string]any
 		Files   map[string]string
 		Inputs  []ref
@@ -86,12 +88,12 @@ func (s Spec) Identity() string {
 // JSON they would be equal to others and share their identity.
 func (s Spec) CheckText(place string) error {
 	refuse := func(what, name string) error {
-		return formats.Invalid(place, "write it as UTF-8", nil, "%s %q is not UTF-8", what, name)
+		return fault.Invalid(place, "write it as UTF-8", nil, "%s %q is not UTF-8", what, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
 		data, err := json.Marshal(s.Params[name])
 		if err != nil {
-			return formats.Invalid(place, "", err, "parameter %q is not JSON", name)
+			return fault.Invalid(place, "", err, "parameter %q is not JSON", name)
 		}
 		if !utf8.ValidString(name) || !utf8.Valid(data) || replaced.Match(data) {
 			return refuse("parameter", name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -190,7 +191,7 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 	}
 	w.draft, w.hash = d, sha256.New()
 	w.w = parquet.NewWriter[T](hashing{d, w.hash})
-	w.w.Note(formats.MarksKey, formats.MarksOf(reflect.TypeFor[T]()))
+	w.w.Note(schema.MarksKey, schema.MarksOf(reflect.TypeFor[T]()))
 	return nil
 }
 

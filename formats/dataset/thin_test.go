@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
 func thinSpec(base *Dataset, from string) Spec {
 	ref := base.Ref("base", from)
-	return Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []Ref{ref}, Base: &ref}
+	return Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []Ref{ref}, Base: &ref}
 }
 
 func writeThin(t *testing.T, base *Dataset, uri string, of int) *Dataset {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Underway is what exists of a dataset that is being written, for readers that show
@@ -50,7 +50,7 @@ func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
 	}
 	last, _, err := lookUnderway(ctx, b)
 	if err == nil && last == nil {
-		err = formats.Invalid(b.URI(), "", storage.ErrNotExist, "no journal and no finished shard")
+		err = fault.Invalid(b.URI(), "", storage.ErrNotExist, "no journal and no finished shard")
 	}
 	return last, err
 }

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // someColumns has a few columns of a journalled row.
@@ -72,7 +73,7 @@ func TestUnderwayShowsWhatIsThere(t *testing.T) {
 func TestUnderwayOfAnOverwrite(t *testing.T) {
 	uri := filepath.Join(t.TempDir(), "ds")
 	write(t.Context(), t, uri, wideSpec(), Options{}, 2)
-	other := Spec{Stage: "rollout", Version: 2, Kind: formats.KindTrajectories}
+	other := Spec{Stage: "rollout", Version: 2, Kind: schema.KindTrajectories}
 	write(t.Context(), t, uri, other, Options{Overwrite: true, Shard: 0, Of: 2}, 4)
 	u, err := LookUnderway(t.Context(), uri)
 	if err != nil {
@@ -105,7 +106,7 @@ func TestADamagedSegmentIsNamed(t *testing.T) {
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadSegment[someColumns](t.Context(), u, u.Segments[0]); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "journal") {
+	if _, err := ReadSegment[someColumns](t.Context(), u, u.Segments[0]); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "journal") {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Verify reads everything that a dataset names and compares it with the
 // manifest: each part's size and digest, each table's rows and rows digest,
-// each wide row's payload digest. The first difference is a formats.InputError. Digests
+// each wide row's payload digest. The first difference is a fault.Input. Digests
 // of rows cover columns that this version may not know: of a dataset of a newer minor
 // version, the rows are counted and the digests of the parts compared.
 func Verify(ctx context.Context, d *Dataset) error {
@@ -43,7 +46,7 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 		return err
 	}
 	if got != p.Digest && p.Digest != "" {
-		return formats.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s",
+		return fault.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s",
 			got, p.Digest)
 	}
 	return nil
@@ -66,23 +69,23 @@ func (d *Dataset) verifyRows(ctx context.Context, table string) error {
 // sameRows compares the digest of a table's rows with the manifest.
 func (d *Dataset) sameRows(table string, got formats.RowsDigest) error {
 	if t, _ := d.TableOf(table); got != t.RowsDigest && !d.newer() {
-		return formats.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
+		return fault.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
 	}
 	return nil
 }
 
 // digesters digest the rows of a table, by the kind of the main table or the name of a
 // further one.
-var digesters = map[formats.Kind]func(context.Context, *Dataset, string) (formats.RowsDigest, error){
-	formats.KindTrajectories: digestRows[formats.Trajectory],
-	formats.KindScores:       digestRows[formats.Score],
-	formats.KindGroups:       digestRows[formats.Member],
-	formats.TableGroups:      digestRows[formats.GroupStats],
-	formats.TablePairs:       digestRows[formats.Pair],
-	formats.TableLabels:      digestRows[formats.Label],
-	formats.TableDecisions:   digestRows[formats.Decision],
-	formats.TablePlan:        digestRows[formats.Planned],
-	formats.TableExamples:    digestRows[formats.ExampleStats],
+var digesters = map[schema.Kind]func(context.Context, *Dataset, string) (formats.RowsDigest, error){
+	schema.KindTrajectories: digestRows[formats.Trajectory],
+	schema.KindScores:       digestRows[formats.Score],
+	schema.KindGroups:       digestRows[formats.Member],
+	schema.TableGroups:      digestRows[formats.GroupStats],
+	schema.TablePairs:       digestRows[formats.Pair],
+	schema.TableLabels:      digestRows[formats.Label],
+	schema.TableDecisions:   digestRows[decision.Decision],
+	schema.TablePlan:        digestRows[decision.Planned],
+	schema.TableExamples:    digestRows[decision.ExampleStats],
 }
 
 func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum formats.RowsDigest, err error) {
@@ -95,7 +98,7 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum forma
 		if t, wide := any(row).(*formats.Trajectory); wide && !d.newer() {
 			written := t.PayloadDigest
 			if t.SetPayloadDigest(); t.PayloadDigest != written {
-				return sum, formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
+				return sum, fault.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
 					t.TrajectoryID, t.PayloadDigest, written).InRow(at)
 			}
 		}

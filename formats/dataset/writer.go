@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options say which shard to write and whether to replace.
@@ -86,7 +86,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	now, err := ReadCurrent(ctx, s.bucket)
 	if InFile(err) {
-		return formats.Invalid(s.bucket.URI(), "write to another --out", nil, "it is a file, and a dataset is a folder")
+		return fault.Invalid(s.bucket.URI(), "write to another --out", nil, "it is a file, and a dataset is a folder")
 	}
 	if err != nil {
 		return err

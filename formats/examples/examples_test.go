@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func read(t *testing.T, name, text string, o Options) ([]formats.Example, Report, error) {
@@ -251,8 +252,8 @@ func TestBadFilesAreNamedErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		rows, _, err := read(t, c.name, c.text, Options{RequireQuestion: true})
-		invalid := (*formats.InputError)(nil)
-		if !errors.As(err, &invalid) || !errors.Is(err, formats.ErrInvalid) || rows != nil {
+		invalid := (*fault.Input)(nil)
+		if !errors.As(err, &invalid) || !errors.Is(err, fault.ErrInvalid) || rows != nil {
 			t.Errorf("%s %.30q: %v", c.name, c.text, err)
 			continue
 		}
@@ -279,7 +280,7 @@ func TestFormatIsChosenByNameUnlessGiven(t *testing.T) {
 
 func TestALineWithoutEndIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 	_, _, err := Read("x.jsonl", endless{}, 1<<40, Options{})
-	if err == nil || !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "longer than") {
+	if err == nil || !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -302,7 +303,7 @@ func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 func TestReadErrorsAreNotBadInput(t *testing.T) {
 	for _, f := range records.Formats() {
 		_, _, err := Read("x."+f, failing{}, 100, Options{})
-		if !errors.Is(err, errDisk) || errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x.`) {
+		if !errors.Is(err, errDisk) || errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"x.`) {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
@@ -322,7 +323,7 @@ func TestBrokenFixturesAreNamedErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = Read(path, bytes.NewReader(file), int64(len(file)), Options{RequireQuestion: true})
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		} else {
 			t.Log(err)

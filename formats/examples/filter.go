@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // filter is the patterns of one column.
@@ -28,7 +28,7 @@ func newFilters(name string, o Options) ([]filter, error) {
 		for _, column := range slices.Sorted(maps.Keys(l.columns)) {
 			match, err := compile(l.columns[column])
 			if err != nil {
-				return nil, formats.Invalid(name, "patterns are as the shell's: * ? [seq] [!seq]", err,
+				return nil, fault.Invalid(name, "patterns are as the shell's: * ? [seq] [!seq]", err,
 					"the %s filter of column %q", l.name, column)
 			}
 			out = append(out, filter{column, l.name, match})

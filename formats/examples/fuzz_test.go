@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Whatever the text, reading it gives rows that add up and are JSON objects, or
@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 		}
 		set, report, err := Read("x", strings.NewReader(text), int64(len(text)), Options{Format: format, Deny: map[string][]string{"q": {"[!a]*"}}})
 		if err != nil {
-			if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x"`) {
+			if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"x"`) {
 				t.Fatalf("error without kind or place: %v", err)
 			}
 			return

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func heap() int64 {
@@ -116,7 +116,7 @@ func TestJSONLinesNamedJSONAreNotReadWhole(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, _, err := Read("x.json", file, int64(text.Len()), Options{})
 	runtime.ReadMemStats(&after)
-	in := (*formats.InputError)(nil)
+	in := (*fault.Input)(nil)
 	if !errors.As(err, &in) || !strings.Contains(err.Error(), "line 2: a second value follows the first") || !strings.Contains(in.Hint(), "jsonl") {
 		t.Errorf("got %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // What was asked for and is nowhere is an error, with what there is.
@@ -22,7 +23,7 @@ func TestAColumnThatNoRowHasIsRefused(t *testing.T) {
 		`deny filter names column "topik", which `:  {Deny: filter},
 	} {
 		_, _, err := read(t, "x.jsonl", text, o)
-		invalid := (*formats.InputError)(nil)
+		invalid := (*fault.Input)(nil)
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(invalid.Hint(), `"id", "question", "answer"`) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
@@ -57,7 +58,7 @@ func TestNumbersThatJSONLacksAreRefused(t *testing.T) {
 			"x.json":  "[{\"id\":1,\"question\":\"q\"},\n\n{\"id\":2,\"question\":\"q\",\"x\":" + value + "}]",
 		} {
 			_, _, err := read(t, name, text, Options{})
-			invalid := (*formats.InputError)(nil)
+			invalid := (*fault.Input)(nil)
 			if !errors.As(err, &invalid) || invalid.Row != 1 || !strings.Contains(err.Error(), "it holds NaN or an infinity") ||
 				name == "x.jsonl" && !strings.Contains(err.Error(), "line 3: ") {
 				t.Errorf("%s with %s: %v", name, value, err)
@@ -69,7 +70,7 @@ func TestNumbersThatJSONLacksAreRefused(t *testing.T) {
 func TestAKeyThatComesTwiceIsRefused(t *testing.T) {
 	for row, key := range map[string]string{`{"id":2,"question":"q","answer":"3","answer":"4"}`: ": answer", `{"id":2,"x":{"a":1,"a":1}}`: ": x.a"} {
 		_, _, err := read(t, "x.jsonl", "{\"id\":1,\"question\":\"q\"}\n\n"+row, Options{})
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "twice: line 3"+key) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "twice: line 3"+key) {
 			t.Errorf("%s: %v", row, err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestTwoTasksWithOneIDAreRefused(t *testing.T) {
 	first := "{\"id\":\"a\",\"question\":\"q\"}\n"
 	for _, second := range []string{`{"id":"a","question":"r"}`, `{"id":" a","question":"r"}`, `{"id":"a","question":"q","answer":"4"}`} {
 		_, _, err := read(t, "x.jsonl", first+"\n"+second, Options{})
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `line 1 and line 3 have the id "a" and are different tasks`) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `line 1 and line 3 have the id "a" and are different tasks`) {
 			t.Errorf("%s: %v", second, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // picker makes examples from rows, in the harness's order of steps: filters,
@@ -77,11 +78,11 @@ func (p *picker) add(l records.Record) error {
 	}
 	if odd > 0 {
 		hint := "write null for a missing value, as pandas' to_json does, and a text for any other"
-		return formats.Invalid(p.name, hint, at(errNotFinite), "the row is not JSON").InRow(int64(row))
+		return fault.Invalid(p.name, hint, at(errNotFinite), "the row is not JSON").InRow(int64(row))
 	}
 	var r jsontext.Reading
 	if _, is := r.Value(object); is && len(r.Lost) > 0 {
-		return formats.Invalid(p.name, "leave one of them: which is meant, nobody knows", at(errors.New(r.Lost[0].Path)),
+		return fault.Invalid(p.name, "leave one of them: which is meant, nobody knows", at(errors.New(r.Lost[0].Path)),
 			"the row has a key twice").InRow(int64(row))
 	}
 	for _, k := range keys {
@@ -198,7 +199,7 @@ func (p *picker) same(e, first record) error {
 			return fmt.Sprintf("row %d", r.Row)
 		}
 		hint := "give each task an id of its own; without an id column, rows are named by their place"
-		return formats.Invalid(p.name, hint, nil, "%s and %s have the id %q and are different tasks", place(first), place(e), e.ID).
+		return fault.Invalid(p.name, hint, nil, "%s and %s have the id %q and are different tasks", place(first), place(e), e.ID).
 			InRow(int64(e.Row))
 	}
 	p.drop(e, DropDuplicate, fmt.Sprintf("row %d is the same", first.Row))
@@ -274,11 +275,11 @@ func (p *picker) missing() error {
 		if c.what == "question" {
 			hint += ", or use the whole row as the question with --unstructured"
 		}
-		return formats.Invalid(p.name, hint, nil, "there is no %s column %q", c.what, c.name)
+		return fault.Invalid(p.name, hint, nil, "there is no %s column %q", c.what, c.name)
 	}
 	for _, f := range p.filters {
 		if !p.columns[f.column] {
-			return formats.Invalid(p.name, "the columns are "+quoted(p.report.Columns), nil, "the %s filter names column %q, which no row has",
+			return fault.Invalid(p.name, "the columns are "+quoted(p.report.Columns), nil, "the %s filter names column %q, which no row has",
 				f.list, f.column)
 		}
 	}
@@ -339,6 +340,6 @@ func quoted(names []string) string {
 
 // invalid returns an InputError about one row.
 func invalid(name string, row int, err error, format string, args ...any) error {
-	return formats.Invalid(name, "look there: the file may be cut short, or a quote or bracket left open", err, format, args...).
+	return fault.Invalid(name, "look there: the file may be cut short, or a quote or bracket left open", err, format, args...).
 		InRow(int64(row))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Filter chooses rows. It is safe for concurrent use.
@@ -54,8 +55,8 @@ const (
 func NewFilter(statuses []string, where string) (*Filter, error) {
 	f := &Filter{statuses: statuses}
 	for _, s := range statuses {
-		if !slices.Contains(formats.Statuses, s) {
-			return nil, misuse{"it is one of " + strings.Join(formats.Statuses, ", "),
+		if !slices.Contains(outcomes.Statuses, s) {
+			return nil, misuse{"it is one of " + strings.Join(outcomes.Statuses, ", "),
 				fmt.Sprintf("--status %q is no status", s)}
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // TestFilter checks which rows are left out and why, and which filters need whole
 // rows.
 func TestFilter(t *testing.T) {
 	half := 0.5
-	row := formats.Trajectory{Status: formats.StatusOK, Reward: &half, SampledTokens: 7, Messages: make([]formats.Message, 3), Metadata: `{"kind":"sum"}`,
+	row := formats.Trajectory{Status: outcomes.StatusOK, Reward: &half, SampledTokens: 7, Messages: make([]formats.Message, 3), Metadata: `{"kind":"sum"}`,
 		Rewards: []formats.NamedReward{{Name: "n", Value: &half}, {Name: "none"}}}
 	for _, c := range []struct {
 		status, where string

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // asFile returns what a format makes of some groups.
@@ -56,10 +57,10 @@ func TestFormatsHoldWhatTheySay(t *testing.T) {
 		for k := range each {
 			each[k] = 0.375 + float32(k)
 		}
-		t.Advantages = append(t.Advantages, formats.MessageAdvantage{Message: int32(m), Value: 0.375, Tokens: each})
+		t.Advantages = append(t.Advantages, training.MessageAdvantage{Message: int32(m), Value: 0.375, Tokens: each})
 	})
 	losses := credited(func(t *formats.Trajectory, m int) {
-		t.Losses = append(t.Losses, formats.MessageLoss{Message: int32(m), Loss: formats.LossCE, Weight: 0.625})
+		t.Losses = append(t.Losses, training.MessageLoss{Message: int32(m), Loss: training.LossCE, Weight: 0.625})
 	})
 	everything := []string{"trajectories", "rows", "arrow", "arrow-stream", "csv"} // tables of the row's own columns
 	refuse := map[string]string{}
@@ -94,7 +95,7 @@ func TestFormatsHoldWhatTheySay(t *testing.T) {
 // TestALossThatIsTheDefault needs no place.
 func TestALossThatIsTheDefault(t *testing.T) {
 	for weight, want := range map[float64]string{1: "", 0.5: "losses of single messages"} {
-		row := formats.Trajectory{Losses: []formats.MessageLoss{{Loss: formats.LossRL, Weight: weight}}}
+		row := formats.Trajectory{Losses: []training.MessageLoss{{Loss: training.LossRL, Weight: weight}}}
 		if got := (exporters.Format{Credit: exporters.OfTrajectories}).Lacks(&row); got != want {
 			t.Errorf("weight %g: %q", weight, got)
 		}

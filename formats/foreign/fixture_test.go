@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // fixture returns small random groups, and one made by hand of what forms
@@ -30,10 +32,10 @@ func base(id string) formats.Trajectory {
 	return formats.Trajectory{
 		TrajectoryID: id, Run: "hand", ExampleID: "מזג האוויר", Epoch: 2, GroupID: "מזג האוויר@2",
 		Example: `{"id": "rollmill/weather", "question": "מה מזג האוויר?", "n": 9007199254740993, "task_digest": "` + strings.Repeat("0f", 32) + `"}`,
-		Status:  formats.StatusOK, StopReason: formats.StopDone, Model: "policy", PolicyVersion: &version,
-		TokenSource: formats.TokensChoice,
+		Status:  outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy", PolicyVersion: &version,
+		TokenSource: schema.TokensChoice,
 		Reward:      &reward, Rewards: []formats.NamedReward{{Name: "correct", Value: &value, Weight: 1},
-			{Name: "style", Weight: 0.5, Failure: formats.RewardTimeout, Error: "5s"}},
+			{Name: "style", Weight: 0.5, Failure: outcomes.RewardTimeout, Error: "5s"}},
 		Advantage: &advantage, ShapedRewards: []float64{0.125, math.Inf(1)}, StartedAt: 1_750_000_000_000_001,
 		FinishedAt: 1_750_000_002_500_000, Metadata: `{"level": 3}`,
 		ToolSets: []string{`[{"type": "function", "function": {"name": "weather", "description": "the weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]`},
@@ -73,7 +75,7 @@ func tools() formats.Trajectory {
 // call that is not trained.
 func branched() formats.Trajectory {
 	t := base("branched/1 \"x\"")
-	t.Generation, t.Reward, t.Rewards, t.Status, t.StopReason = 1, nil, nil, formats.StatusTruncated, formats.StopLength
+	t.Generation, t.Reward, t.Rewards, t.Status, t.StopReason = 1, nil, nil, outcomes.StatusTruncated, outcomes.StopLength
 	score := 0.5
 	t.Candidates = []formats.Candidate{{Message: 1, Turn: "1", Content: "another", Score: &score}}
 	t.Calls = append(t.Calls, formats.Call{Model: "judge", Sampling: `{}`, Tools: -1},
@@ -94,7 +96,7 @@ func branched() formats.Trajectory {
 func empty() formats.Trajectory {
 	t := base("empty")
 	t.Generation, t.Reward, t.Rewards, t.Advantage, t.ShapedRewards, t.Calls, t.ToolSets = 2, nil, nil, nil, nil, nil, nil
-	t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, formats.FailAgentExit,
+	t.Status, t.StopReason, t.FailureClass, t.Error = outcomes.StatusFailed, outcomes.StopError, outcomes.FailAgentExit,
 		"exit status 1, \"quoted\", and\na second line"
 	t.PolicyVersion, t.Answer = nil, ""
 	return t

@@ -12,9 +12,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestFormats(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDamagedFilesAreNamedErrors(t *testing.T) {
 			continue
 		}
 		hint := ""
-		if in := (*formats.InputError)(nil); errors.As(refused, &in) {
+		if in := (*fault.Input)(nil); errors.As(refused, &in) {
 			hint = in.Hint()
 		}
 		fmt.Fprintf(&got, "%v\n", refused)

@@ -7,11 +7,11 @@ import (
 	"time"
 	"unsafe" // encoders of rows of any type, by the offsets of their fields
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Rows returns a function that appends a row as a JSON object on one line, with
-// its columns (formats.FieldsOf) as keys, in order. A column that is null is
+// its columns (schema.FieldsOf) as keys, in order. A column that is null is
 // left out; Raw is written as it is. NaN and the infinities are the strings "NaN", "Infinity" and
 // "-Infinity"; times are TimeLayout.
 func Rows[T any]() func(dst []byte, row *T) []byte {
@@ -80,7 +80,7 @@ func structEncoder(t reflect.Type) encoder {
 		value  encoder
 	}
 	var columns []column
-	for _, f := range formats.FieldsOf(t) {
+	for _, f := range schema.FieldsOf(t) {
 		columns = append(columns, column{[]byte(`,"` + f.Name + `":`), f.Offset, nullOf(f), encoderOf(f.Type, f.Instant)})
 	}
 	return func(dst []byte, at unsafe.Pointer) []byte {
@@ -102,7 +102,7 @@ func structEncoder(t reflect.Type) encoder {
 
 // nullOf returns a function that reports whether a column is null; nil for one
 // that is never null.
-func nullOf(f formats.Field) func(unsafe.Pointer) bool {
+func nullOf(f schema.Field) func(unsafe.Pointer) bool {
 	if !f.Optional {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // readAll reads everything, and returns the first error.
@@ -45,7 +46,7 @@ func readAll[T any](data []byte) (rows int, err error) {
 // refused checks that an error is about the file and names it.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
-	var in *formats.InputError
+	var in *fault.Input
 	if !errors.As(err, &in) || !strings.Contains(err.Error(), "broken.parquet") {
 		t.Errorf("%s: %v", what, err)
 	}

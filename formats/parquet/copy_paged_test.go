@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // answered is groups whose answers fill a page, several of which share one, and
@@ -130,7 +131,7 @@ func TestDamagedAnswerIsNotCopied(t *testing.T) {
 	}
 	err = w.Copy(f, at, slices.Clone(groups[0]))
 	err = errors.Join(err, w.Close())
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "column answer") ||
 		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("the error is %v", err)

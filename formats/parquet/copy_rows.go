@@ -7,7 +7,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Copyable reports whether Writer.CopyFrom can copy the payload of a file's rows:
@@ -129,7 +129,7 @@ func (f *File) rowRanges(at []int64) (out []rowRange, bytes int64, err error) {
 	rowGroup, first := 0, int64(0)
 	for i, row := range at {
 		if row < 0 || row >= f.Rows() || i > 0 && row <= at[i-1] {
-			return nil, 0, formats.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(),
+			return nil, 0, fault.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(),
 				at[max(i-1, 0)])
 		}
 		for first+f.meta.RowGroups[rowGroup].NumRows <= row {

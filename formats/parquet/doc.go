@@ -42,5 +42,5 @@
 //     the budget and the requests, remote_stream the reader's side, remote_next the
 //     prefetch of the next file.
 //
-// To make a leaf heavy, mark it in formats.Columns.
+// To make a leaf heavy, mark it in schema.Columns.
 package parquet

@@ -9,7 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // File is an open Parquet file. It is safe for concurrent use.
@@ -33,7 +33,7 @@ type File struct {
 var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd}
 
 // Open reads a file's footer. Errors use the name for the file. Any error in
-// the bytes is a formats.InputError; errors of src are returned unchanged.
+// the bytes is a fault.Input; errors of src are returned unchanged.
 func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return open(src, size, name, codecs)
 }
@@ -50,7 +50,7 @@ func open(src io.ReaderAt, size int64, name string, codecs []format.CompressionC
 	footer, err := footerBytes(src, size, name)
 	if err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, formats.Invalid(name, "", err, "truncated")
+			return nil, fault.Invalid(name, "", err, "truncated")
 		}
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
 	}
 	if strings.HasPrefix(meta.CreatedBy, createdBy+" ") { // files of earlier versions have another order
 		if err := heavyFirst(meta); err != nil {
-			return formats.Invalid(f.name, "", err, "damaged footer")
+			return fault.Invalid(f.name, "", err, "damaged footer")
 		}
 	}
 	f.meta = keep(meta)
@@ -83,13 +83,13 @@ func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
 		err = check(meta, f.leaves, f.size)
 	}
 	if err != nil {
-		return formats.Invalid(f.name, "", err, "damaged footer")
+		return fault.Invalid(f.name, "", err, "damaged footer")
 	}
 	for g := range meta.RowGroups {
 		for c := range meta.RowGroups[g].Columns {
 			m := &meta.RowGroups[g].Columns[c].MetaData
 			if !slices.Contains(codecs, m.Codec) {
-				return formats.Invalid(f.name,
+				return fault.Invalid(f.name,
 					"write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or "+
 						"lz4_raw, too", nil,
 					"column %s is compressed with %s, which is not read here", columnName(m.PathInSchema), m.Codec)

@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // footerBytes reads the footer, with its length and the magic number.
 func footerBytes(src io.ReaderAt, size int64, name string) ([]byte, error) {
 	bad := func(text string, args ...any) ([]byte, error) {
-		return nil, formats.Invalid(name, "", nil, text, args...)
+		return nil, fault.Invalid(name, "", nil, text, args...)
 	}
 	if size < int64(len(magic))+footerEnd {
 		return bad("not a Parquet file: it has %d bytes", size)
@@ -58,11 +58,11 @@ func decodeFooter(footer []byte, name string) (*format.FileMetaData, error) {
 		return nil, err
 	}
 	if err := weigh(data); err != nil {
-		return nil, formats.Invalid(name, "", err, "damaged footer")
+		return nil, fault.Invalid(name, "", err, "damaged footer")
 	}
 	meta := new(format.FileMetaData)
 	if err := thrift.Unmarshal(new(thrift.CompactProtocol), data, meta); err != nil {
-		return nil, formats.Invalid(name, "", err, "damaged footer")
+		return nil, fault.Invalid(name, "", err, "damaged footer")
 	}
 	return meta, checkWidth(len(meta.Schema), name)
 }
@@ -72,7 +72,7 @@ func checkWidth(elements int, name string) error {
 	if elements-1 <= maxColumns {
 		return nil
 	}
-	return formats.Invalid(name, "write fewer columns: one column of JSON text can hold many fields", nil,
+	return fault.Invalid(name, "write fewer columns: one column of JSON text can hold many fields", nil,
 		"it has %d columns, with groups of columns; at most %d are read", elements-1, maxColumns)
 }
 

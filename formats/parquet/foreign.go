@@ -8,7 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // OpenForeign opens a file that another tool wrote with our column names. It
@@ -26,7 +26,7 @@ func OpenForeign(src io.ReaderAt, size int64, name string, limit int64) (*File, 
 		return nil, err
 	}
 	if twice := f.root.twice(""); twice != "" {
-		return nil, formats.Invalid(name, "", nil, "has two columns named %s", twice)
+		return nil, fault.Invalid(name, "", nil, "has two columns named %s", twice)
 	}
 	return f, nil
 }
@@ -54,13 +54,13 @@ func (n *node) twice(prefix string) string {
 // if nothing is lost: integers and floats of another width, decimals of at most
 // 18 digits, timestamps in another unit. A double is rounded to a float. A
 // column of any other type, a number that does not fit, a string that is not
-// UTF-8 and a null in a list of numbers or strings are a formats.InputError with
+// UTF-8 and a null in a list of numbers or strings are a fault.Input with
 // the column.
 func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T],
 	map[string]bool, error) {
 	var leaves []*leaf
 	if err := bindFields(&leaves, reflect.TypeFor[T](), f.root, &leaf{foreign: true}); err != nil {
-		return nil, nil, formats.Invalid(f.name,
+		return nil, nil, fault.Invalid(f.name,
 			"write the column with a type that `rollmill help datasets` names, or convert the files with `rollmill import`",
 			nil, "%s", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // sampled returns COUNT, or a default sample size.
@@ -60,7 +61,7 @@ func readSome[T any](t testing.TB, data []byte) (rows []T, err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	if in := (*formats.InputError)(nil); err != nil && !errors.As(err, &in) {
+	if in := (*fault.Input)(nil); err != nil && !errors.As(err, &in) {
 		t.Fatalf("an error without kind or place: %v", err)
 	}
 	return rows, err

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 const (
@@ -36,16 +37,16 @@ const (
 // heavy lists the leaves that hold nearly all bytes of wide rows, as marked in
 // the column documentation. They have neither dictionary nor statistics, and
 // Writer.CopyFrom copies them by the page.
-var heavy = marked(func(c *formats.Column) bool { return c.Heavy })
+var heavy = marked(func(c *schema.Column) bool { return c.Heavy })
 
 // paged lists light leaves that are texts as long as those of heavy ones. A page
 // of theirs has whole example groups, unless these are small, so that Writer.CopyFrom copies
 // them by the page as well.
-var paged = marked(func(c *formats.Column) bool { return c.Paged })
+var paged = marked(func(c *schema.Column) bool { return c.Paged })
 
-func marked(is func(*formats.Column) bool) map[string]bool {
+func marked(is func(*schema.Column) bool) map[string]bool {
 	out := map[string]bool{}
-	for _, c := range formats.Columns(formats.KindTrajectories) {
+	for _, c := range schema.Columns(schema.KindTrajectories) {
 		if is(&c) {
 			out[c.Path] = true
 		}
@@ -86,7 +87,7 @@ func layoutOf[T any]() *layout {
 	}
 	asSchema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
 	var empty bytes.Buffer
-	w := pq.NewGenericWriter[T](&empty, asSchema, pq.CreatedBy(createdBy, formats.SchemaVersion, ""))
+	w := pq.NewGenericWriter[T](&empty, asSchema, pq.CreatedBy(createdBy, schema.Version, ""))
 	if err := w.Close(); err != nil {
 		panic(err)
 	}

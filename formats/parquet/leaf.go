@@ -8,7 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // leaf is one column, bound to the field of a row type that holds its values.
@@ -84,7 +84,7 @@ func firstMakes(leaves []*leaf) {
 
 // bindFields binds the fields of a struct at the position in at.
 func bindFields(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
-	for _, f := range formats.FieldsOf(t) {
+	for _, f := range schema.FieldsOf(t) {
 		inner := *at
 		inner.name = strings.TrimPrefix(at.name+"."+f.Name, ".")
 		inner.off += f.Offset

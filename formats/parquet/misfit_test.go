@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 type wideRow struct {
@@ -86,7 +86,7 @@ func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 			clear(buf)
 			_, err = r.Read(buf)
 		}
-		var bad *formats.InputError
+		var bad *fault.Input
 		column := []string{"plain", "maybe", "list", "deep.value", "deep.some"}[where]
 		if !errors.As(err, &bad) || bad.Row != int64(at) || bad.What != "column "+column+": "+says || strings.Contains(bad.Hint(), "truncated") {
 			t.Fatalf("row %d, %s: %v", at, column, err)

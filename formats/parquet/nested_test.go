@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // nested returns a file whose schema has this many nested groups.
@@ -31,7 +31,7 @@ func TestDeeplyNestedGroupsAreRefused(t *testing.T) {
 		if depth > maxColumns {
 			why = "at most 100000 are read"
 		}
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), why) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%d groups: %v", depth, err)
 		}
 	}

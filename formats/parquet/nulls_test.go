@@ -6,12 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // TestAnEmptyListIsNotNull: that an engine sampled no token is a fact, and that nobody
 // knows what it sampled is none.
 func TestAnEmptyListIsNotNull(t *testing.T) {
-	row := formats.Trajectory{TrajectoryID: "t", Advantages: []formats.MessageAdvantage{}, Messages: []formats.Message{
+	row := formats.Trajectory{TrajectoryID: "t", Advantages: []training.MessageAdvantage{}, Messages: []formats.Message{
 		{TokenIDs: []int32{}, Logprobs: []float32{}, PromptDeltaIDs: []int32{1}, ToolCalls: nil},
 		{TokenIDs: []int32{4}, Logprobs: []float32{-1}, PromptDeltaIDs: []int32{}},
 		{},

@@ -15,7 +15,7 @@ const (
 )
 
 // defaultBudget returns the number of bytes that each reader of a file may hold at
-// once and return in one call of Read. A file that needs more is a formats.InputError
+// once and return in one call of Read. A file that needs more is a fault.Input
 // that names the budget.
 func defaultBudget(size int64) int64 {
 	return min(budgetBase+budgetRate*min(size, budgetLimit/budgetRate), budgetLimit)

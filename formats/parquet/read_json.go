@@ -10,8 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // foreign are the codecs of files of other tools.
@@ -26,7 +26,7 @@ var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz
 // Parquet type, is the number that its writer stored; an interval is ISO 8601.
 //
 // An error in the bytes, or a type that is not supported, is a
-// formats.InputError that names the file, and the column and row if there is
+// fault.Input that names the file, and the column and row if there is
 // one; errors of src are returned wrapped. Memory is bounded like that of a
 // Reader: see defaultBudget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
@@ -71,14 +71,14 @@ type jsonScan struct {
 func newJSONScan(name string, src io.ReaderAt, size int64, unread *[]jsontext.Lost) (*jsonScan, error) {
 	f, err := open(src, size, name, foreign)
 	if err != nil {
-		if !errors.Is(err, formats.ErrInvalid) {
+		if !errors.Is(err, fault.ErrInvalid) {
 			err = fmt.Errorf("read %q: %w", name, err)
 		}
 		return nil, err
 	}
 	s := &jsonScan{f: f, budget: f.newBudget(), rowGroup: -1, leaves: make([]*cursor, len(f.leaves))}
 	if s.root, err = newShape(f.root, unread); err != nil {
-		return nil, formats.Invalid(name, "write the file without it, or as JSON Lines", nil, "%s", err)
+		return nil, fault.Invalid(name, "write the file without it, or as JSON Lines", nil, "%s", err)
 	}
 	return s, nil
 }

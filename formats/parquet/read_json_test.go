@@ -26,9 +26,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // rowsOf reads a file in memory.
@@ -161,7 +161,7 @@ func TestDamagedFilesAreNamedErrors(t *testing.T) {
 	}
 	for name, file := range damaged {
 		_, err := rowsOf(t, file)
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestAnyWrongByteEndsInRowsOrAnError(t *testing.T) {
 	for at := range good {
 		bad := bytes.Clone(good)
 		bad[at] ^= 0x55
-		if _, err := rowsOf(t, bad); err != nil && !errors.Is(err, formats.ErrInvalid) {
+		if _, err := rowsOf(t, bad); err != nil && !errors.Is(err, fault.ErrInvalid) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 	}
@@ -186,7 +186,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for object, err := range JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
 			if err != nil {
-				if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
+				if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
 					t.Fatalf("an error without kind or place: %v", err)
 				}
 				return
@@ -206,7 +206,7 @@ func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
 func TestReadErrorsStayRecognisable(t *testing.T) {
 	for _, err := range JSON("x.parquet", failing{}, 1000) {
-		if !errors.Is(err, errDisk) || errors.Is(err, formats.ErrInvalid) {
+		if !errors.Is(err, errDisk) || errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -340,7 +340,7 @@ func TestUnsupportedTypesAreNamed(t *testing.T) {
 			`column "deep.at" has the type DECIMAL(100,0) of INT64`},
 	} {
 		file := withSchema(t, buf.Bytes(), func(schema []format.SchemaElement) { c.change(&schema[2]) })
-		if _, err := rowsOf(t, file); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		if _, err := rowsOf(t, file); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 		var unread []jsontext.Lost
@@ -391,7 +391,7 @@ func TestAnyWrongByteOfAForeignFile(t *testing.T) {
 			bad := bytes.Clone(good)
 			bad[at] ^= 0x55
 			rows, err := rowsOf(t, bad)
-			if err != nil && !errors.Is(err, formats.ErrInvalid) {
+			if err != nil && !errors.Is(err, fault.ErrInvalid) {
 				t.Fatalf("%s, byte %d: %v", name, at, err)
 			}
 			for _, row := range rows {

@@ -10,7 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Unknown returns the columns of the file that T has no field for: a newer minor
@@ -46,7 +47,7 @@ func (f *File) NewNamedReader(names []string, first, rows int64) (*NamedReader, 
 			for _, c := range f.root.children {
 				known = append(known, c.name)
 			}
-			return nil, formats.Invalid(f.name, "its columns are "+strings.Join(known, ", "), nil, "has no column %q", name)
+			return nil, fault.Invalid(f.name, "its columns are "+strings.Join(known, ", "), nil, "has no column %q", name)
 		}
 		if !slices.Contains(root.children, c) {
 			root.children = append(root.children, c)
@@ -55,11 +56,11 @@ func (f *File) NewNamedReader(names []string, first, rows int64) (*NamedReader, 
 	left := maxNamed
 	typ, err := root.structType(&left)
 	if err != nil {
-		return nil, formats.Invalid(f.name, "", nil, "%s", err)
+		return nil, fault.Invalid(f.name, "", nil, "%s", err)
 	}
 	leaves, err := bind(typ, f.root)
 	if err != nil {
-		return nil, formats.Invalid(f.name, "", nil, "%s", err)
+		return nil, fault.Invalid(f.name, "", nil, "%s", err)
 	}
 	r, err := f.newReader(leaves, first, rows)
 	return &NamedReader{r, typ}, err
@@ -108,7 +109,7 @@ func (n *node) structType(left *int) (reflect.Type, error) {
 		if strings.ContainsAny(c.name, ",\"`\\") || c.name == "" || c.name == "-" {
 			return nil, fmt.Errorf("column %q cannot be read: its name", c.name)
 		}
-		f := formats.Field{Name: c.name}
+		f := schema.Field{Name: c.name}
 		var err error
 		if f.Type, err = c.valueType(left, true); err != nil {
 			return nil, err

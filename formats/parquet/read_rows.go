@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Reader reads rows in order. T is a struct with any of the file's columns:
@@ -41,11 +41,11 @@ type reader struct {
 }
 
 // NewReader returns a reader of rows [first, first+rows) of a file. A file
-// without the columns that T needs is a formats.InputError.
+// without the columns that T needs is a fault.Input.
 func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	leaves, err := bind(reflect.TypeFor[T](), f.root)
 	if err != nil {
-		return nil, formats.Invalid(f.name, "", nil, "%s", err)
+		return nil, fault.Invalid(f.name, "", nil, "%s", err)
 	}
 	r, err := f.newReader(leaves, first, rows)
 	return &Reader[T]{r}, err
@@ -53,13 +53,13 @@ func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 
 func (f *File) newReader(leaves []*leaf, first, rows int64) (reader, error) {
 	if first < 0 || rows < 0 || first > f.Rows() || rows > f.Rows()-first {
-		return reader{}, formats.Invalid(f.name, "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
+		return reader{}, fault.Invalid(f.name, "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
 	}
 	return reader{f: f, leaves: leaves, next: first, end: first + rows, budget: f.newBudget()}, nil
 }
 
 // Read fills rows and returns how many it set, and io.EOF after the last row. A
-// damaged file is a formats.InputError with the row.
+// damaged file is a fault.Input with the row.
 func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	defer r.refusePanic(&err)
 	r.budget.releaseRows()
@@ -333,7 +333,7 @@ func (r *reader) fail(column string, err error) error {
 func (f *File) fail(column string, rowGroup int, row int64, err error) error {
 	var m *misfit
 	if errors.As(err, &m) {
-		return formats.Invalid(f.name, "write a value that the column holds", nil,
+		return fault.Invalid(f.name, "write a value that the column holds", nil,
 			"column %s: %s", column, m.what).InRow(row + int64(m.row))
 	}
 	truncated := errors.Is(err, io.ErrUnexpectedEOF)
@@ -344,7 +344,7 @@ func (f *File) fail(column string, rowGroup int, row int64, err error) error {
 	if column != "" {
 		what = fmt.Sprintf("column %s, row group %d", column, rowGroup)
 	}
-	return formats.Invalid(f.name, "", err, "%s", what).InRow(row)
+	return fault.Invalid(f.name, "", err, "%s", what).InRow(row)
 }
 
 // Close releases the reader, not the file.

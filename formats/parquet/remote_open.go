@@ -11,7 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -60,7 +60,7 @@ func openAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []f
 	end.data = make([]byte, end.end-end.off)
 	if err := readAt(src, end.data, end.off); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, formats.Invalid(name, "", err, "truncated")
+			return nil, fault.Invalid(name, "", err, "truncated")
 		}
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The tests in this file document errors of the libraries, and that these do
@@ -61,7 +62,7 @@ func TestLZ4RawIsRefused(t *testing.T) {
 		t.Errorf("arrow-go reads %d, not %d", v, rows[999].N)
 	}
 	_, err = Open(bytes.NewReader(data), int64(len(data)), "a.parquet")
-	if err == nil || !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "LZ4_RAW") {
+	if err == nil || !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "LZ4_RAW") {
 		t.Errorf("Open: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // wideFile returns a file with n columns in the group of columns of this name, "" for none,
@@ -68,11 +68,11 @@ func TestTooManyColumnsAreRefused(t *testing.T) {
 	} {
 		f, err := OpenForeign(bytes.NewReader(data), int64(len(data)), "wide.parquet", 0)
 		want := `"wide.parquet": it has ` + what + " columns, with groups of columns; at most 100000 are read"
-		if f != nil || !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if f != nil || !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s columns: %v", what, err)
 		}
 		_, err = rowsOf(t, data)
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "at most 100000") {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "at most 100000") {
 			t.Errorf("%s columns as JSON: %v", what, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestLongPathsAreRefused(t *testing.T) {
 	before := allocated()
 	_, err := OpenForeign(bytes.NewReader(data), int64(len(data)), "wide.parquet", 0)
 	took := allocated() - before
-	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "more than 16 MiB") || took > 4<<20 {
+	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "more than 16 MiB") || took > 4<<20 {
 		t.Errorf("%d bytes allocated: %v", took, err)
 	}
 }

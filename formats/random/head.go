@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // head is what the rows of one trajectory in all datasets have in common.
@@ -25,17 +27,17 @@ func newHead(seed int64, group, generation int, o Options) head {
 	r := rand.New(rand.NewPCG(uint64(seed), uint64(group)<<20|uint64(generation)))
 	h := head{
 		seed: seed, group: group, o: o, example: fmt.Sprintf("example-%06d", group), generation: generation,
-		status: formats.StatusOK, stop: formats.StopDone,
+		status: outcomes.StatusOK, stop: outcomes.StopDone,
 	}
 	h.id = formats.TrajectoryID(o.Run, h.example, o.Epoch, generation)
 	if r.Float64() < o.Failures {
 		switch r.IntN(3) {
 		case 0:
-			h.status, h.stop, h.failure = formats.StatusFailed, formats.StopError, failures[r.IntN(len(failures))]
+			h.status, h.stop, h.failure = outcomes.StatusFailed, outcomes.StopError, failures[r.IntN(len(failures))]
 		case 1:
-			h.status, h.stop = formats.StatusTruncated, formats.StopLength
+			h.status, h.stop = outcomes.StatusTruncated, outcomes.StopLength
 		case 2:
-			h.status, h.stop = formats.StatusSkipped, formats.StopSkipped
+			h.status, h.stop = outcomes.StatusSkipped, outcomes.StopSkipped
 		}
 	}
 	h.solution = float64(r.IntN(2))
@@ -44,10 +46,10 @@ func newHead(seed int64, group, generation int, o Options) head {
 	return h
 }
 
-var failures = []string{formats.FailAgentExit, formats.FailTimeout, formats.FailEngine, formats.FailNoLogprobs}
+var failures = []string{outcomes.FailAgentExit, outcomes.FailTimeout, outcomes.FailEngine, outcomes.FailNoLogprobs}
 
 func (h head) valid() bool {
-	return h.status == formats.StatusOK || h.status == formats.StatusTruncated
+	return h.status == outcomes.StatusOK || h.status == outcomes.StatusTruncated
 }
 
 // rewards returns the total, its components, and the reason when there is no
@@ -55,10 +57,10 @@ func (h head) valid() bool {
 func (h head) rewards() (*float64, []formats.NamedReward, string) {
 	switch {
 	case !h.valid():
-		return nil, nil, formats.RewardTrajectory
+		return nil, nil, outcomes.RewardTrajectory
 	case !h.scored:
-		crashed := formats.NamedReward{Name: "solved", Weight: 0.8, Failure: formats.RewardCrashed, Error: "exit status 1"}
-		return nil, []formats.NamedReward{crashed}, formats.RewardComponent
+		crashed := formats.NamedReward{Name: "solved", Weight: 0.8, Failure: outcomes.RewardCrashed, Error: "exit status 1"}
+		return nil, []formats.NamedReward{crashed}, outcomes.RewardComponent
 	}
 	style := (h.reward - float64(0.8*h.solution)) / 0.2
 	return &h.reward, []formats.NamedReward{
@@ -98,12 +100,12 @@ func advantages(rows []formats.Member) {
 	}
 	for i := range rows {
 		switch m := &rows[i]; {
-		case m.Status == formats.StatusFailed, m.Status == formats.StatusSkipped:
-			m.NoAdvantage = formats.NoAdvantageFailed
+		case m.Status == outcomes.StatusFailed, m.Status == outcomes.StatusSkipped:
+			m.NoAdvantage = training.NoAdvantageFailed
 		case m.Reward == nil:
-			m.NoAdvantage = formats.NoAdvantageUnscored
+			m.NoAdvantage = training.NoAdvantageUnscored
 		case n < 2:
-			m.NoAdvantage = formats.NoAdvantageSingleton
+			m.NoAdvantage = training.NoAdvantageSingleton
 		default:
 			a := (*m.Reward - mean) / (math.Sqrt(square/n) + 1e-6)
 			m.Advantage = &a

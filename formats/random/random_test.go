@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 var mixed = Options{Groups: 40, Generations: 4, Messages: 7, SampledTokens: 60, PromptTokens: 40,
@@ -50,7 +51,7 @@ func TestKindsAgreeRowByRow(t *testing.T) {
 			t.Errorf("row %d: advantage %v, reason %q", i, m.Advantage, m.NoAdvantage)
 		}
 	}
-	for _, want := range append(slices.Clone(formats.Statuses), "null") {
+	for _, want := range append(slices.Clone(outcomes.Statuses), "null") {
 		if counts[want] == 0 {
 			t.Errorf("no row is %s: %v", want, counts)
 		}

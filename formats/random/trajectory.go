@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // writer makes the payloads of one group. Text and ids of a group are in a few
@@ -94,7 +96,7 @@ func (w *writer) trajectory(t *formats.Trajectory, h head) {
 	if h.failure != "" {
 		t.Error = "the attempt failed: " + h.failure
 	}
-	if h.status != formats.StatusSkipped {
+	if h.status != outcomes.StatusSkipped {
 		w.conversation(t, h)
 	}
 	if o.Scored {
@@ -117,8 +119,8 @@ func (w *writer) conversation(t *formats.Trajectory, h head) {
 		formats.Message{Parent: -1, Role: "system", Content: w.system, Call: -1},
 		formats.Message{Parent: 0, Role: "user", Content: w.question, Call: -1})
 	t.Calls = make([]formats.Call, 0, turns+1)
-	if !o.NoTokens && h.failure != formats.FailNoLogprobs {
-		t.TokenSource = formats.TokensChoice
+	if !o.NoTokens && h.failure != outcomes.FailNoLogprobs {
+		t.TokenSource = schema.TokensChoice
 	}
 	delta, tokens := w.promptIDs, w.uniform(o.SampledTokens)/turns
 	for left := turns - 1; left >= 0; left-- {
@@ -132,7 +134,7 @@ func (w *writer) conversation(t *formats.Trajectory, h head) {
 		t.Messages[len(t.Messages)-1].Branch = "retry"
 	}
 	t.Answer = t.Messages[len(t.Messages)-1].Content
-	if h.status == formats.StatusTruncated {
+	if h.status == outcomes.StatusTruncated {
 		t.Messages[len(t.Messages)-1].FinishReason = "length"
 	}
 }

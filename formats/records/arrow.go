@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // readArrow yields the rows of a stream of record batches: a shard of a folder that
@@ -20,7 +20,7 @@ func readArrow(s File, yield func(Record) bool) error {
 			return fmt.Errorf("%q: %w", s.Name, in.err)
 		}
 		if err != nil {
-			return formats.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable").
+			return fault.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable").
 				InRow(int64(row))
 		}
 		if object = bytes.Clone(object); s.Nulls != nil {

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // columns yields the rows of a column map in the order of their indexes.
 func (s File) columns(data []byte, yield func(Record) bool) error {
 	columns, names, err := Fields(data)
 	if err != nil {
-		return formats.Invalid(s.Name, s.wantJSON(), err, "it cannot be read")
+		return fault.Invalid(s.Name, s.wantJSON(), err, "it cannot be read")
 	}
 	var order []string
 	cells := map[string]map[string]json.RawMessage{}
@@ -22,7 +22,7 @@ func (s File) columns(data []byte, yield func(Record) bool) error {
 	for _, name := range names {
 		values, index, err := Fields(columns[name])
 		if err != nil {
-			return formats.Invalid(s.Name, s.wantJSON(), err, "column %q is not a map from row to value", name)
+			return fault.Invalid(s.Name, s.wantJSON(), err, "column %q is not a map from row to value", name)
 		}
 		cells[name] = values
 		for _, i := range index {

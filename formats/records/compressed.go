@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // inflaters read compressed files, by the last extension of their name.
@@ -73,7 +73,7 @@ func (f *inflated) Read(p []byte) (n int, err error) {
 		err = io.ErrUnexpectedEOF // readers take an error that wraps io.EOF for the end
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = formats.Invalid(f.name, "it was cut short, or is not compressed as its name says", err, "it cannot be inflated")
+		err = fault.Invalid(f.name, "it was cut short, or is not compressed as its name says", err, "it cannot be inflated")
 	}
 	f.err = err
 	return n, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestCompressedFiles(t *testing.T) {
@@ -45,7 +45,7 @@ func TestCompressedFiles(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", name, n, err)
 		}
 		for _, damaged := range [][]byte{data[:len(data)/2], []byte("{\"id\":1}\n"), nil} {
-			if _, err := read(damaged); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), name) {
+			if _, err := read(damaged); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s cut to %d bytes: %v", name, len(damaged), err)
 			}
 		}

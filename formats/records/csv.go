@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // readCSV yields one object for each record, with every value as a string as
@@ -49,7 +49,7 @@ func (s File) header(r *csv.Reader) ([]string, error) {
 		names[i] = asWritten(names[i])
 	}
 	if errors.Is(err, io.EOF) {
-		return nil, formats.Invalid(s.Name, "the first line names the columns", nil, "the file is empty")
+		return nil, fault.Invalid(s.Name, "the first line names the columns", nil, "the file is empty")
 	}
 	if err != nil {
 		return nil, s.csvError(-1, err)
@@ -63,7 +63,7 @@ func (s File) header(r *csv.Reader) ([]string, error) {
 			return nil, s.csvError(-1, errNotUTF8)
 		}
 		if seen[names[i]] {
-			return nil, formats.Invalid(s.Name, "rename one of them", nil, "two columns are named %q", names[i])
+			return nil, fault.Invalid(s.Name, "rename one of them", nil, "two columns are named %q", names[i])
 		}
 		seen[names[i]] = true
 	}
@@ -91,7 +91,7 @@ func (s File) csvError(row int, err error) error {
 	parse := (*csv.ParseError)(nil)
 	switch {
 	case errors.Is(err, errNotUTF8):
-		return formats.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read").InRow(int64(row))
+		return fault.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read").InRow(int64(row))
 	case errors.Is(err, csv.ErrFieldCount), errors.As(err, &parse):
 		return invalid(s.Name, row, err, "it is not CSV")
 	}

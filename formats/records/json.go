@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // readJSON yields the records of an array one by one, or of a column map as
@@ -26,7 +26,7 @@ func readJSON(s File, yield func(Record) bool) error {
 	case !more && t.failed():
 		return s.textError(t.err)
 	case !more:
-		return formats.Invalid(s.Name, s.wantJSON(), nil, "the file is empty")
+		return fault.Invalid(s.Name, s.wantJSON(), nil, "the file is empty")
 	case first == '[':
 		return s.array(t, yield)
 	case first == '{':
@@ -35,7 +35,7 @@ func readJSON(s File, yield func(Record) bool) error {
 	if r, size := utf8.DecodeRune(t.rest); r == utf8.RuneError && size == 1 {
 		return s.textError(errNotUTF8)
 	}
-	return formats.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(t.rest))
+	return fault.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(t.rest))
 }
 
 // maxColumnMap bounds the size of a column map, which is held in memory. Tests
@@ -49,13 +49,13 @@ func (s File) columnMap(t *text, yield func(Record) bool) error {
 	value, line, err := t.next()
 	switch {
 	case line > 0:
-		return formats.Invalid(s.Name, s.wantJSON(), err, "line %d is not JSON", line)
+		return fault.Invalid(s.Name, s.wantJSON(), err, "line %d is not JSON", line)
 	case err != nil:
 		return s.textError(err)
 	}
 	object := bytes.Clone(value)
 	if _, more := t.peek(); more {
-		return formats.Invalid(s.Name, "this looks like JSON lines: "+s.asLines(), nil,
+		return fault.Invalid(s.Name, "this looks like JSON lines: "+s.asLines(), nil,
 			"line %d: a second value follows the first", t.line)
 	}
 	if t.failed() {
@@ -99,13 +99,13 @@ func (s File) wantJSON() string {
 func (s File) textError(err error) error {
 	switch {
 	case errors.Is(err, errNotUTF8):
-		return formats.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read")
+		return fault.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read")
 	case errors.Is(err, errLongColumnMap):
-		return formats.Invalid(s.Name,
+		return fault.Invalid(s.Name,
 			"write it as JSON lines, which are read one by one: in pandas, to_json(orient=\"records\", lines=True)", err,
 			"it cannot be read")
 	case errors.Is(err, errLongRecord):
-		return formats.Invalid(s.Name, wantWhole, err, "it cannot be read")
+		return fault.Invalid(s.Name, wantWhole, err, "it cannot be read")
 	}
 	return fmt.Errorf("reading %q: %w", s.Name, err)
 }
@@ -118,7 +118,7 @@ func (s File) array(t *text, yield func(Record) bool) error {
 		case !more && t.failed():
 			return s.textError(t.err)
 		case !more:
-			return formats.Invalid(s.Name, wantWhole, io.ErrUnexpectedEOF, "line %d: the array does not end", t.line)
+			return fault.Invalid(s.Name, wantWhole, io.ErrUnexpectedEOF, "line %d: the array does not end", t.line)
 		case next == ']':
 			return s.endOfArray(t)
 		case row > 0 && next != ',':
@@ -142,7 +142,7 @@ func (s File) array(t *text, yield func(Record) bool) error {
 func (s File) endOfArray(t *text) error {
 	t.skip(1)
 	if _, more := t.peek(); more {
-		return formats.Invalid(s.Name, s.wantJSON(), nil, "line %d: something follows the array", t.line)
+		return fault.Invalid(s.Name, s.wantJSON(), nil, "line %d: something follows the array", t.line)
 	}
 	if t.failed() {
 		return s.textError(t.err)

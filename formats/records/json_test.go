@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The values of an array come as they are written, wherever the pieces end in which
@@ -69,7 +69,7 @@ func TestWhatIsNoArray(t *testing.T) {
 		"{\"a\": {\"0\": 1}}\n\n{}":             "line 3: a second value follows the first",
 		"{\"a\": {\"0\": \"" + long + "\"}}\n7": "line 2: a second value follows the first",
 	} {
-		if err := all("x.json", strings.NewReader(text), int64(len(text))); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := all("x.json", strings.NewReader(text), int64(len(text))); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v; want %q", text, err, want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestWhatIsNoArray(t *testing.T) {
 
 func TestARecordWithoutEndIsRefusedBeforeItFillsTheMemory(t *testing.T) {
 	err := all("x.json", io.NewSectionReader(opened{endless{}}, 0, 1<<40), 1<<40)
-	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "longer than") {
+	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -97,7 +97,7 @@ func (o opened) ReadAt(p []byte, off int64) (int, error) {
 func TestTheLineOfAMistakeInAnArray(t *testing.T) {
 	text := "\n[" + strings.Repeat("{\"id\": \"some id\"} ,\n", 5000) + "{\"id\": 1,\n\"question\": oh}]"
 	err := all("x.json", strings.NewReader(text), int64(len(text)))
-	bad := (*formats.InputError)(nil)
+	bad := (*fault.Input)(nil)
 	if !errors.As(err, &bad) || bad.Row != 5000 || !strings.Contains(err.Error(), "line 5003") {
 		t.Errorf("got %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // MaxRecord bounds the size of a row, so that a file without line ends is refused
@@ -86,5 +86,5 @@ func (s File) lineError(number int, err error) error {
 	if errors.Is(err, errNotUTF8) {
 		hint = "save the file as UTF-8"
 	}
-	return formats.Invalid(s.Name, hint, err, "line %d", number)
+	return fault.Invalid(s.Name, hint, err, "line %d", number)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // A column map is held in memory, so its size is limited.
@@ -20,7 +20,7 @@ func TestALongColumnMapIsRefused(t *testing.T) {
 // TestALongLineHasItsOwnHint: it is not what a changed file gets.
 func TestALongLineHasItsOwnHint(t *testing.T) {
 	err := File{Name: "x.jsonl"}.lineError(3, errLongLine)
-	in, ok := err.(*formats.InputError)
+	in, ok := err.(*fault.Input)
 	if !ok || !strings.Contains(in.Hint(), "one object a line") || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("got %v", err)
 	}

@@ -21,8 +21,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // File is a file to read.
@@ -82,7 +82,7 @@ func Formats() []string { return slices.Sorted(maps.Keys(readers)) }
 func Extensions() []string { return slices.Sorted(maps.Keys(extensions)) }
 
 // Read yields the rows of a file in a format; "" selects it by the name's
-// extension. A file that cannot be read as a whole is a formats.InputError with
+// extension. A file that cannot be read as a whole is a fault.Input with
 // file, row and cause, and ends the rows; read errors are returned wrapped.
 func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 	known := "known formats are " + strings.Join(Formats(), ", ")
@@ -90,7 +90,7 @@ func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 		if read, ok := readers[format]; ok {
 			return s.rows(read), nil
 		}
-		return nil, formats.Invalid(s.Name, known, nil, "unknown format %q", format)
+		return nil, fault.Invalid(s.Name, known, nil, "unknown format %q", format)
 	}
 	ext := Extension(s.Name)
 	if f, ok := extensions[ext]; ok {
@@ -103,7 +103,7 @@ func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 	if ext == ".xls" || ext == ".xlsx" {
 		hint = "save the sheet as CSV; " + known
 	}
-	return nil, formats.Invalid(s.Name, hint, nil, "the extension %q names no known format", ext)
+	return nil, fault.Invalid(s.Name, hint, nil, "the extension %q names no known format", ext)
 }
 
 func (s File) rows(read func(File, func(Record) bool) error) iter.Seq2[Record, error] {
@@ -126,5 +126,5 @@ const wantWhole = "look there: the file may be cut short, or a quote or bracket 
 
 // invalid returns an InputError about one row.
 func invalid(name string, row int, err error, format string, args ...any) error {
-	return formats.Invalid(name, wantWhole, err, format, args...).InRow(int64(row))
+	return fault.Invalid(name, wantWhole, err, format, args...).InRow(int64(row))
 }

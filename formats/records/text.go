@@ -9,8 +9,8 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var bom = []byte("\xef\xbb\xbf")
@@ -20,7 +20,7 @@ var bom = []byte("\xef\xbb\xbf")
 func skipBOM(name string, r *bufio.Reader) error {
 	head, _ := r.Peek(3) // a read error is returned by the next read
 	if len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff) {
-		return formats.Invalid(name, "save the file as UTF-8", nil, "the text is UTF-16")
+		return fault.Invalid(name, "save the file as UTF-8", nil, "the text is UTF-16")
 	}
 	if bytes.Equal(head, bom) {
 		_, err := r.Discard(3)

@@ -9,9 +9,9 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/yamldoc"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The groups of detectors that a file may name.
@@ -44,11 +44,11 @@ func Detectors() (out [][2]string) {
 //	  - {role: system, action: remove}
 //	  - {tool: read_file}
 //
-// name is that of the file, for errors. An error is a formats.InputError with
+// name is that of the file, for errors. An error is a fault.Input with
 // the line and a hint.
 func Load(name string, data []byte) (*Rules, error) {
 	l := &loader{r: &Rules{}, File: yamldoc.File{Name: path.Base(name), Fail: func(place, hint, what string) error {
-		return formats.Invalid(place, hint, nil, "%s", what)
+		return fault.Invalid(place, hint, nil, "%s", what)
 	}}}
 	root, err := l.Root(data)
 	if err != nil {

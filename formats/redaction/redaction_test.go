@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // listed has texts that each detector finds, with what is found between « and ».
@@ -141,7 +144,7 @@ const aKey = "sk-0123456789abcdef0123456789abcdef"
 
 func row() *formats.Trajectory {
 	t := &formats.Trajectory{TrajectoryID: "t", ExampleID: "ada@example.com", Example: `{"id": 1, "user": {"name": "Ada", "mail": "x"}, "tags": ["a", "b"]}`,
-		Metadata: `{"host":"h1","n":2}`, SampledTokens: 2, TokenSource: formats.TokensChoice, Status: formats.StatusOK, StopReason: formats.StopDone,
+		Metadata: `{"host":"h1","n":2}`, SampledTokens: 2, TokenSource: schema.TokensChoice, Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 		Calls: []formats.Call{{Target: true, Sampling: "{}", Tools: -1, CompletionTokens: 2}},
 		Messages: []formats.Message{
 			{Parent: -1, Call: -1, Role: "system", Content: "be good"},
@@ -315,7 +318,7 @@ func TestLoadRefuses(t *testing.T) {
 		"detectors: [keys]\n---\ndetectors: [keys]":                 "more than one document",
 	} {
 		_, err := Load("dir/rules.yaml", []byte(text))
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 func TestRedact(t *testing.T) {
@@ -246,7 +247,7 @@ func TestWriterFindsValuesAcrossWrites(t *testing.T) {
 func TestTrajectoryWithASecretLosesItsTokens(t *testing.T) {
 	const secret = "sk-canary-1234"
 	row := func() *formats.Trajectory {
-		return &formats.Trajectory{Error: secret, SampledTokens: 2, TokenSource: formats.TokensChoice,
+		return &formats.Trajectory{Error: secret, SampledTokens: 2, TokenSource: schema.TokensChoice,
 			Messages: []formats.Message{{Content: "q", PromptDeltaIDs: []int32{9}},
 				{Content: "a", Sampled: true, TokenIDs: []int32{1, 2}, Logprobs: []float32{0, 0}}}}
 	}

@@ -1,5 +1,9 @@
 package sequences
 
+import (
+	"github.com/rollmill/rollmill/formats/training"
+)
+
 import "github.com/rollmill/rollmill/formats"
 
 // Losses are the weights of a response's tokens in the three losses, 0 where Mask is
@@ -22,7 +26,7 @@ func (l *Losses) learn(t *formats.Trajectory, message, start, end int) {
 			continue
 		}
 		known = true
-		weights := map[string][]float32{formats.LossRL: l.RL, formats.LossCE: l.CE, formats.LossRefKL: l.RefKL}[loss.Loss]
+		weights := map[string][]float32{training.LossRL: l.RL, training.LossCE: l.CE, training.LossRefKL: l.RefKL}[loss.Loss]
 		fill(weights[start:end], float32(loss.Weight))
 		copy(l.Reference[start:end], loss.Reference)
 	}

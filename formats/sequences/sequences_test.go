@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // engine is what an engine saw and sampled, by message.
@@ -79,18 +80,18 @@ func draw(t *rapid.T) (*formats.Trajectory, engine) {
 // credit gives a message, perhaps, advantages and losses of its own.
 func credit(t *rapid.T, row *formats.Trajectory, message int32, tokens int) {
 	if rapid.Bool().Draw(t, "own") {
-		a := formats.MessageAdvantage{Message: message, Value: rapid.Float64Range(-2, 2).Draw(t, "value")}
+		a := training.MessageAdvantage{Message: message, Value: rapid.Float64Range(-2, 2).Draw(t, "value")}
 		if rapid.Bool().Draw(t, "of tokens") {
 			a.Tokens = rapid.SliceOfN(rapid.Float32Range(-2, 2), tokens, tokens).Draw(t, "tokens")
 		}
 		row.Advantages = append(row.Advantages, a)
 	}
-	for _, loss := range formats.Losses {
+	for _, loss := range training.Losses {
 		if rapid.IntRange(0, 3).Draw(t, loss) > 0 {
 			continue
 		}
-		l := formats.MessageLoss{Message: message, Loss: loss, Weight: rapid.Float64Range(0.1, 2).Draw(t, "weight")}
-		if loss == formats.LossRefKL {
+		l := training.MessageLoss{Message: message, Loss: loss, Weight: rapid.Float64Range(0.1, 2).Draw(t, "weight")}
+		if loss == training.LossRefKL {
 			l.Reference = rapid.SliceOfN(rapid.Float32Range(-9, -0.1), tokens, tokens).Draw(t, "reference")
 		}
 		row.Losses = append(row.Losses, l)
@@ -127,7 +128,7 @@ func trainsBy(row *formats.Trajectory, message, k int) wanted {
 		}
 	}
 	if len(w.weights) == 0 {
-		w.weights[formats.LossRL] = 1
+		w.weights[training.LossRL] = 1
 	}
 	return w
 }
@@ -140,8 +141,8 @@ func checkCredit(t *rapid.T, row *formats.Trajectory, s *sequences.Sequence, at 
 	if s.Advantages != nil && s.Advantages[at] != want.advantage {
 		t.Fatalf("token %d has the advantage %v, want %v", at, s.Advantages[at], want.advantage)
 	}
-	if l := s.Losses; l != nil && (l.RL[at] != want.weights[formats.LossRL] || l.CE[at] != want.weights[formats.LossCE] ||
-		l.RefKL[at] != want.weights[formats.LossRefKL] || l.Reference[at] != want.reference) {
+	if l := s.Losses; l != nil && (l.RL[at] != want.weights[training.LossRL] || l.CE[at] != want.weights[training.LossCE] ||
+		l.RefKL[at] != want.weights[training.LossRefKL] || l.Reference[at] != want.reference) {
 		t.Fatalf("token %d has the weights %v %v %v and the reference %v, want %+v", at, l.RL[at], l.CE[at], l.RefKL[at], l.Reference[at], want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 // Tally is the balance of what went into sequences and what came out. In is
@@ -39,8 +40,8 @@ func (t *Tally) Add(row *formats.Trajectory, list []Sequence) {
 }
 
 // Balance returns the tally as a receipt stores it.
-func (t *Tally) Balance() formats.Balance {
-	return formats.Balance{Trajectories: t.Trajectories, Sequences: t.Sequences, Tokens: t.Tokens, In: t.In, Lost: t.Lost,
+func (t *Tally) Balance() receipts.Balance {
+	return receipts.Balance{Trajectories: t.Trajectories, Sequences: t.Sequences, Tokens: t.Tokens, In: t.In, Lost: t.Lost,
 		Alternatives: t.Alternatives, Shared: t.Shared}
 }
 
@@ -48,7 +49,7 @@ func (t *Tally) Balance() formats.Balance {
 func (t *Tally) String() string { return Text(t.Balance()) }
 
 // Text returns a balance for people.
-func Text(b formats.Balance) string {
+func Text(b receipts.Balance) string {
 	text := fmt.Sprintf("%d of %d sampled tokens in %s of %s", b.Tokens, b.In, plural.Of(b.Sequences, "sequence"),
 		plural.Of(b.Trajectories, "trajectory"))
 	if b.Shared > 0 {

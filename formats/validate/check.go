@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Basis says how a finding is known.
@@ -123,7 +124,7 @@ type checker interface {
 // groupChecker is a checker that can see the statistics of groups instead of rows:
 // rows of a group may be anywhere.
 type groupChecker interface {
-	group(*formats.GroupStats, formats.Training)
+	group(*formats.GroupStats, training.Training)
 }
 
 // rows makes a check that remembers no row.
@@ -194,7 +195,7 @@ func (d *Doctor) Row(r *Row) {
 }
 
 // Group passes a group's statistics, and what of it trains, to the checks that see them.
-func (d *Doctor) Group(s *formats.GroupStats, trains formats.Training) {
+func (d *Doctor) Group(s *formats.GroupStats, trains training.Training) {
 	for _, c := range d.groups {
 		c.group(s, trains)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // The memory of a check does not grow with the data.
@@ -21,7 +22,7 @@ func TestChecksUseBoundedMemory(t *testing.T) {
 	s := newStale().(*stale)
 	for _, v := range rand.New(rand.NewPCG(1, 2)).Perm(10_000) {
 		version := int64(v)
-		s.Row(&Row{Status: formats.StatusOK, Trajectory: &formats.Trajectory{PolicyVersion: &version}})
+		s.Row(&Row{Status: outcomes.StatusOK, Trajectory: &formats.Trajectory{PolicyVersion: &version}})
 	}
 	if len(s.versions) > maxVersions+1 {
 		t.Errorf("%d versions", len(s.versions))

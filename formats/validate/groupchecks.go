@@ -6,6 +6,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // grouped is a check of groups whose rows are adjacent. It remembers something of
@@ -53,7 +54,7 @@ type spread struct {
 	scored         int // of the valid ones
 	lo, hi         float64
 	first          kept // of the scored ones, else of the members
-	trains         formats.Training
+	trains         training.Training
 	fork           bool
 }
 
@@ -75,10 +76,10 @@ func (s *spread) add(k kept, valid, scored bool, score float64) {
 
 // flat reports whether the group teaches nothing, by its advantages or scores, and by which.
 func (s *spread) flat() (flat bool, by string) {
-	if s.trains == formats.TrainsByRewards {
-		return s.scored > 1 && formats.Flat(s.lo, s.hi, formats.FlatTolerance), "by rewards"
+	if s.trains == training.TrainsByRewards {
+		return s.scored > 1 && training.Flat(s.lo, s.hi, training.FlatTolerance), "by rewards"
 	}
-	return s.trains == formats.TrainsNothing, "by advantages"
+	return s.trains == training.TrainsNothing, "by advantages"
 }
 
 // spreads is a check of the scores of groups, which also sees their statistics.
@@ -92,7 +93,7 @@ type scored struct {
 	kept
 	valid, scored bool
 	score         float64
-	trains        formats.Training
+	trains        training.Training
 	fork          bool
 }
 
@@ -114,7 +115,7 @@ func ofSpreads(judge func(*Count, string, *spread)) func() checker {
 	return func() checker { return &spreads{start().(*grouped[scored]), judge} }
 }
 
-func (s *spreads) group(g *formats.GroupStats, trains formats.Training) {
+func (s *spreads) group(g *formats.GroupStats, trains training.Training) {
 	sum := spread{members: int(g.Count), scored: int(g.Valid), hi: 1, first: kept{number: g.FirstRow}, trains: trains, fork: g.Forks}
 	if g.Min != nil && g.Max != nil {
 		sum.lo, sum.hi = *g.Min, *g.Max
@@ -127,7 +128,7 @@ func (s *spreads) group(g *formats.GroupStats, trains formats.Training) {
 const Flat = "flat"
 
 var newFlat = ofSpreads(func(c *Count, group string, s *spread) {
-	if s.fork || s.trains == formats.NoAdvantages || s.trains == formats.TrainsByRewards && s.scored < 2 {
+	if s.fork || s.trains == training.NoAdvantages || s.trains == training.TrainsByRewards && s.scored < 2 {
 		return // a group of forks is no attempt at an example
 	}
 	c.Of++

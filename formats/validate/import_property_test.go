@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // shuffled returns rows of many groups over many files.
@@ -46,7 +47,7 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 		var valid int
 		var scores []float64
 		for _, r := range of {
-			if r.T.Status == formats.StatusFailed || r.T.Status == formats.StatusSkipped {
+			if r.T.Status == outcomes.StatusFailed || r.T.Status == outcomes.StatusSkipped {
 				continue
 			}
 			valid++
@@ -72,7 +73,7 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 	for name, of := range members {
 		var all []turns
 		for _, r := range of {
-			if r.T.Status != formats.StatusFailed && r.T.Status != formats.StatusSkipped {
+			if r.T.Status != outcomes.StatusFailed && r.T.Status != outcomes.StatusSkipped {
 				row := WideRow(0, r.T)
 				all = append(all, row.turns())
 			}

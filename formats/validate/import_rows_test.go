@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func TestNothing(t *testing.T) {
@@ -69,8 +69,8 @@ func TestPlacesAreTheFirst(t *testing.T) {
 	for i := range 500 {
 		r := sound()[0]
 		r.Group, r.ID, r.Line = sprint("g", int64(i)), sprint("", int64(i)), int64(i+1)
-		if r.T.Status = formats.StatusTruncated; i < 7 {
-			r.T.Status = formats.StatusOK
+		if r.T.Status = outcomes.StatusTruncated; i < 7 {
+			r.T.Status = outcomes.StatusOK
 		}
 		rows = append(rows, r)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -31,7 +33,7 @@ func sound() []sourceRow {
 			ToolCalls: []formats.ToolCall{{ID: "c", Name: "search", Arguments: `{"q":"x"}`}},
 			TokenIDs:  []int32{1, 2}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{7}}
 		rows[i] = sourceRow{Source{File: "a.jsonl", Line: int64(i) + 1, Record: int64(i), ID: string(rune('a' + i))}, "g", &formats.Trajectory{
-			Status: formats.StatusOK, Model: "m", PolicyVersion: ptr(int64(3)), Reward: ptr(float64(i)),
+			Status: outcomes.StatusOK, Model: "m", PolicyVersion: ptr(int64(3)), Reward: ptr(float64(i)),
 			Messages: []formats.Message{{Parent: -1, Role: "system", Content: "be short", Call: -1}, {Role: "user", Content: "why?", Call: -1}, answer},
 			Calls:    []formats.Call{{Target: true}}, ToolSets: []string{`[{"type":"function","function":{"name":"search"}}]`},
 		}}
@@ -81,17 +83,17 @@ var spoiled = []struct {
 }{
 	{"nothing", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return rows }, "", ""},
 	{"failed", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
-		t.Status, t.Reward, t.Messages = formats.StatusFailed, nil, nil
+		t.Status, t.Reward, t.Messages = outcomes.StatusFailed, nil, nil
 		return rows
 	}, "failures 1, singleton 1", "dpo 0, grpo 0, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
 	{"skipped", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		for i := range rows {
-			rows[i].T.Status, rows[i].T.Messages = formats.StatusSkipped, nil
+			rows[i].T.Status, rows[i].T.Messages = outcomes.StatusSkipped, nil
 		}
 		return rows
 	}, "failures 2", "dpo 0, grpo 0, judging 0, kto 0, sft 0, tokens 0, tool-rewards 0"},
 	{"truncated", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
-		t.Status = formats.StatusTruncated
+		t.Status = outcomes.StatusTruncated
 		return rows
 	}, "truncated 1", ""},
 	{"a prompt only", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages = t.Messages[:2]; return rows },
@@ -307,7 +309,7 @@ var spoiled = []struct {
 		return rows
 	}, "", ""},
 	{"a weight of one answer", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
-		t.Losses = []formats.MessageLoss{{Message: 2, Loss: formats.LossRL, Weight: 0.5}}
+		t.Losses = []training.MessageLoss{{Message: 2, Loss: training.LossRL, Weight: 0.5}}
 		t.Metadata = `{"message_fields":{"2":{"weight":0.5}}}`
 		return rows
 	}, "message_weights 1, no_pair 1", "dpo 0, kto 1, sft 1"},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func TestKeysAreNamedAndNeverShown(t *testing.T) {
@@ -17,7 +17,7 @@ func TestKeysAreNamedAndNeverShown(t *testing.T) {
 			t.Messages[1].Content = "my token is " + key
 		}
 		if i == 3 {
-			t.Status, t.Metadata = formats.StatusFailed, `{"url":"https://app:hunter22@db"}`
+			t.Status, t.Metadata = outcomes.StatusFailed, `{"url":"https://app:hunter22@db"}`
 		}
 		r := WideRow(int64(i), t)
 		d.Row(&r)

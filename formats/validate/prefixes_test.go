@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // The rows of a group are calls if they are chains, with gaps and branches too, or if the
 // source says so; not if they are attempts that only begin alike.
 func TestChained(t *testing.T) {
 	row := func(metadata string, answers ...string) (t formats.Trajectory) {
-		t.Metadata, t.Status = metadata, formats.StatusOK
+		t.Metadata, t.Status = metadata, outcomes.StatusOK
 		for i, answer := range answers {
 			t.Messages = append(t.Messages, formats.Message{Parent: int32(2*i - 1), Role: "user", Content: "q"},
 				formats.Message{Parent: int32(2 * i), Role: "assistant", Content: answer})

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Row is a row of a main table of any kind, or of an import's source: exactly one
@@ -18,7 +20,7 @@ type Row struct {
 	Tokens       *int32 // sampled; nil when the base of a thin dataset is not available
 	Base         string // the trajectory of the base's row; "" when it is not available, or this is wide
 
-	Trains formats.Training
+	Trains training.Training
 	Fork   bool // it continues a prefix
 
 	Trajectory *formats.Trajectory
@@ -72,7 +74,7 @@ func MemberRow(n int64, m *formats.Member) Row {
 func (r *Row) Valid() bool { return valid(r.Status) }
 
 func valid(status string) bool {
-	return status == formats.StatusOK || status == formats.StatusTruncated
+	return status == outcomes.StatusOK || status == outcomes.StatusTruncated
 }
 
 // wide returns the trajectory of a valid wide row, else nil.

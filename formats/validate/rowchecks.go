@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/redaction"
 )
 
@@ -50,7 +50,7 @@ func (c *empty) found(k *Check) []Finding {
 // count too: its report says what each row can be used for.
 func failures(c *Count, r *Row) {
 	c.Of++
-	if r.Status != formats.StatusFailed && (r.Source == nil || r.Status != formats.StatusSkipped) {
+	if r.Status != outcomes.StatusFailed && (r.Source == nil || r.Status != outcomes.StatusSkipped) {
 		return
 	}
 	class, detail := "failed", ""
@@ -83,7 +83,7 @@ func truncated(c *Count, r *Row) {
 	if r.Trajectory == nil {
 		return
 	}
-	if c.Of++; r.Status == formats.StatusTruncated {
+	if c.Of++; r.Status == outcomes.StatusTruncated {
 		c.Add(r, r.Trajectory.StopReason, "")
 	}
 }
@@ -95,7 +95,7 @@ func truncatedScored(c *Count, r *Row) {
 	if r.Reward == nil || r.Member != nil { // the check of its scores reports it
 		return
 	}
-	if c.Of++; r.Status == formats.StatusTruncated {
+	if c.Of++; r.Status == outcomes.StatusTruncated {
 		c.Add(r, "", "reward %.6g", *r.Reward)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // shifted looks at the ids at the ends of answers. A model ends a turn with one
@@ -66,7 +67,7 @@ func (c *shifted) Row(r *Row) {
 		if p := sampledBefore(r.Trajectory, i); p >= 0 && m.PrefixBreak == "" {
 			c.after.add(r.Trajectory.Messages[p].TokenIDs, m.PromptDeltaIDs, r, p, "ends with the first id after it")
 		}
-		if n < 2 || formats.FinishState(m.FinishReason, nil) != formats.FinishEnded {
+		if n < 2 || outcomes.Finish(m.FinishReason, nil) != outcomes.FinishEnded {
 			return true
 		}
 		c.Of++

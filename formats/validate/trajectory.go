@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // maxLogprob is the largest rounding error above 0 in an engine's sums.
@@ -87,25 +88,25 @@ func (c *checks) candidates(t *formats.Trajectory) {
 // state checks status, stop_reason and failure_class against each other and
 // against what was recorded.
 func (c *checks) state(t *formats.Trajectory) {
-	c.listed("status", t.Status, formats.Statuses)
-	c.listed("stop_reason", t.StopReason, formats.StopReasons)
-	failed := t.Status == formats.StatusFailed
+	c.listed("status", t.Status, outcomes.Statuses)
+	c.listed("stop_reason", t.StopReason, outcomes.StopReasons)
+	failed := t.Status == outcomes.StatusFailed
 	c.unless(failed != (t.FailureClass != ""), "failure_class", "is %q, but status is %q", t.FailureClass, t.Status)
 	if t.FailureClass != "" {
-		c.listed("failure_class", t.FailureClass, formats.FailureClasses)
+		c.listed("failure_class", t.FailureClass, outcomes.FailureClasses)
 	}
 	stops := map[string][]string{
-		formats.StatusOK:        {formats.StopDone},
-		formats.StatusTruncated: {formats.StopLength, formats.StopTurns, formats.StopMaxCalls, formats.StopMaxTokens},
-		formats.StatusFailed:    {formats.StopError, formats.StopTimeout, formats.StopCancelled, formats.StopBudget},
-		formats.StatusSkipped:   {formats.StopSkipped, formats.StopBudget, formats.StopCancelled},
+		outcomes.StatusOK:        {outcomes.StopDone},
+		outcomes.StatusTruncated: {outcomes.StopLength, outcomes.StopTurns, outcomes.StopMaxCalls, outcomes.StopMaxTokens},
+		outcomes.StatusFailed:    {outcomes.StopError, outcomes.StopTimeout, outcomes.StopCancelled, outcomes.StopBudget},
+		outcomes.StatusSkipped:   {outcomes.StopSkipped, outcomes.StopBudget, outcomes.StopCancelled},
 	}
-	if allowed, known := stops[t.Status]; known && slices.Contains(formats.StopReasons, t.StopReason) {
+	if allowed, known := stops[t.Status]; known && slices.Contains(outcomes.StopReasons, t.StopReason) {
 		c.unless(!slices.Contains(allowed, t.StopReason), "stop_reason", "is %q, but status is %q", t.StopReason, t.Status)
 	}
 	sampled := slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Sampled })
 	c.unless(valid(t.Status) && !sampled, "messages", "hold nothing sampled, but status is %q", t.Status)
-	c.unless(t.Status == formats.StatusSkipped && sampled, "messages", "hold sampled ones, but the trajectory was skipped")
+	c.unless(t.Status == outcomes.StatusSkipped && sampled, "messages", "hold sampled ones, but the trajectory was skipped")
 }
 
 // tokens compares the counts with the messages.

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // unread is what a row keeps in its metadata because no column holds it, and which
@@ -109,7 +110,7 @@ func (u *unread) fields(t *formats.Trajectory, v []byte) {
 			if strings.HasPrefix(name, "tool_calls") {
 				first(&u.arguments, name, bytes.Contains(v, []byte(`"arguments":null`)))
 			}
-			if slices.ContainsFunc(t.Losses, func(l formats.MessageLoss) bool { return int(l.Message) == i }) &&
+			if slices.ContainsFunc(t.Losses, func(l training.MessageLoss) bool { return int(l.Message) == i }) &&
 				slices.Contains([]string{"weight", "loss_weight", "loss_scale"}, name) {
 				first(&u.weight, name, true) // the column losses has it
 				continue

@@ -23,6 +23,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Problem is one broken invariant.
@@ -73,10 +75,10 @@ func (c *checks) advantages(t *formats.Trajectory) {
 			c.unless(true, "message", "is %d, which was not sampled", l.Message)
 			continue
 		}
-		c.listed("loss", l.Loss, formats.Losses)
+		c.listed("loss", l.Loss, training.Losses)
 		c.number("weight", &l.Weight)
 		n, want := len(l.Reference), 0
-		if l.Loss == formats.LossRefKL {
+		if l.Loss == training.LossRefKL {
 			want = len(t.Messages[l.Message].TokenIDs)
 		}
 		c.unless(n != want, "reference", "has %d log probabilities, want %d", n, want)
@@ -88,11 +90,11 @@ func (c *checks) advantages(t *formats.Trajectory) {
 func Score(s *formats.Score) []Problem {
 	var c checks
 	c.ids(s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
-	c.listed("status", s.Status, formats.Statuses)
+	c.listed("status", s.Status, outcomes.Statuses)
 	c.reward(s.Reward, s.Rewards, s.ShapedRewards, s.Status)
 	c.unless((s.Reward == nil) != (s.Failure != ""), "failure", "is %q, but reward is %s", s.Failure, shown{s.Reward})
 	if s.Failure != "" {
-		c.listed("failure", s.Failure, formats.RewardFailures)
+		c.listed("failure", s.Failure, outcomes.RewardFailures)
 	}
 	return c.problems
 }
@@ -101,7 +103,7 @@ func Score(s *formats.Score) []Problem {
 func Member(m *formats.Member) []Problem {
 	var c checks
 	c.ids(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
-	c.listed("status", m.Status, formats.Statuses)
+	c.listed("status", m.Status, outcomes.Statuses)
 	of := formats.GroupID("", int(m.Epoch)) // a group may have any name that ends in the epoch
 	c.unless(!strings.HasSuffix(m.GroupID, of), "group_id", "is %q, want something that ends in %q", m.GroupID, of)
 	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status)
@@ -111,7 +113,7 @@ func Member(m *formats.Member) []Problem {
 		shown{m.Advantage})
 	if m.NoAdvantage != "" {
 		c.listed("no_advantage", m.NoAdvantage,
-			[]string{formats.NoAdvantageFailed, formats.NoAdvantageUnscored, formats.NoAdvantageSingleton})
+			[]string{training.NoAdvantageFailed, training.NoAdvantageUnscored, training.NoAdvantageSingleton})
 	}
 	return c.problems
 }
@@ -182,7 +184,7 @@ func (c *checks) reward(total *float64, rewards []formats.NamedReward, shaped []
 		c.number("weight", &r.Weight)
 		c.unless((r.Value == nil) != (r.Failure != ""), "failure", "is %q, but value is %s", r.Failure, shown{r.Value})
 		if r.Failure != "" {
-			c.listed("failure", r.Failure, formats.RewardFailures)
+			c.listed("failure", r.Failure, outcomes.RewardFailures)
 		}
 	}
 	c.out()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 )
 
@@ -97,27 +98,27 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 		{"candidates[0].metadata", func(t *formats.Trajectory) { t.Candidates[0].Metadata = "x" }},
 		{"status", func(t *formats.Trajectory) { t.Status = "fine" }},
 		{"stop_reason", func(t *formats.Trajectory) { t.StopReason = "" }},
-		{"stop_reason", func(t *formats.Trajectory) { t.StopReason = formats.StopError }},
-		{"failure_class", func(t *formats.Trajectory) { t.FailureClass = formats.FailEngine }},
-		{"failure_class", func(t *formats.Trajectory) { t.Status, t.StopReason = formats.StatusFailed, formats.StopError }},
+		{"stop_reason", func(t *formats.Trajectory) { t.StopReason = outcomes.StopError }},
+		{"failure_class", func(t *formats.Trajectory) { t.FailureClass = outcomes.FailEngine }},
+		{"failure_class", func(t *formats.Trajectory) { t.Status, t.StopReason = outcomes.StatusFailed, outcomes.StopError }},
 		{"failure_class", func(t *formats.Trajectory) {
-			t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, formats.StopError, "bad luck"
+			t.Status, t.StopReason, t.FailureClass = outcomes.StatusFailed, outcomes.StopError, "bad luck"
 		}},
 		{"messages", func(t *formats.Trajectory) { t.Messages = t.Messages[:2] }},
-		{"messages", func(t *formats.Trajectory) { t.Status, t.StopReason = formats.StatusSkipped, formats.StopSkipped }},
+		{"messages", func(t *formats.Trajectory) { t.Status, t.StopReason = outcomes.StatusSkipped, outcomes.StopSkipped }},
 		{"sampled_tokens", func(t *formats.Trajectory) { t.SampledTokens++ }},
 		{"completion_tokens", func(t *formats.Trajectory) { t.CompletionTokens++ }},
 		{"token_source", func(t *formats.Trajectory) { t.TokenSource = "" }},
 		{"payload_digest", func(t *formats.Trajectory) { t.Messages[1].Content += " " }},
 		{"reward", func(t *formats.Trajectory) { t.Reward = &inf }},
 		{"reward", func(t *formats.Trajectory) {
-			t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+			t.Status, t.StopReason, t.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 		}},
 		{"rewards[1].name", func(t *formats.Trajectory) { t.Rewards[1].Name = t.Rewards[0].Name }},
 		{"rewards[0].value", func(t *formats.Trajectory) { t.Rewards[0].Value = &nan }},
 		{"rewards[0].weight", func(t *formats.Trajectory) { t.Rewards[0].Weight = nan }},
 		{"rewards[0].failure", func(t *formats.Trajectory) { t.Rewards[0].Value = nil }},
-		{"rewards[0].failure", func(t *formats.Trajectory) { t.Rewards[0].Failure = formats.RewardCrashed }},
+		{"rewards[0].failure", func(t *formats.Trajectory) { t.Rewards[0].Failure = outcomes.RewardCrashed }},
 		{"shaped_rewards[0]", func(t *formats.Trajectory) { t.ShapedRewards = []float64{nan} }},
 		{"advantage", func(t *formats.Trajectory) { t.Advantage = &inf }},
 		{"advantage", func(t *formats.Trajectory) { one := 1.0; t.Reward, t.Advantage = nil, &one }},
@@ -151,9 +152,9 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 func TestReasonsInThinRows(t *testing.T) {
 	one := 1.0
 	scores := map[string]formats.Score{
-		"failure": {TrajectoryID: "t", ExampleID: "e", Status: formats.StatusOK},
-		"reward":  {TrajectoryID: "t", ExampleID: "e", Status: formats.StatusFailed, Reward: &one},
-		"status":  {TrajectoryID: "t", ExampleID: "e", Status: "x", Failure: formats.RewardMissing},
+		"failure": {TrajectoryID: "t", ExampleID: "e", Status: outcomes.StatusOK},
+		"reward":  {TrajectoryID: "t", ExampleID: "e", Status: outcomes.StatusFailed, Reward: &one},
+		"status":  {TrajectoryID: "t", ExampleID: "e", Status: "x", Failure: outcomes.RewardMissing},
 	}
 	for column, s := range scores {
 		if p := Score(&s); len(p) != 1 || p[0].Column != column {
@@ -161,9 +162,9 @@ func TestReasonsInThinRows(t *testing.T) {
 		}
 	}
 	members := map[string]formats.Member{
-		"no_advantage": {TrajectoryID: "t", ExampleID: "e", GroupID: "e@0", Status: formats.StatusOK, Reward: &one},
-		"group_id":     {TrajectoryID: "t", ExampleID: "e", GroupID: "e", Status: formats.StatusOK, Reward: &one, Advantage: &one},
-		"advantage":    {TrajectoryID: "t", ExampleID: "e", GroupID: "e@0", Status: formats.StatusOK, Advantage: &one},
+		"no_advantage": {TrajectoryID: "t", ExampleID: "e", GroupID: "e@0", Status: outcomes.StatusOK, Reward: &one},
+		"group_id":     {TrajectoryID: "t", ExampleID: "e", GroupID: "e", Status: outcomes.StatusOK, Reward: &one, Advantage: &one},
+		"advantage":    {TrajectoryID: "t", ExampleID: "e", GroupID: "e@0", Status: outcomes.StatusOK, Advantage: &one},
 	}
 	for column, m := range members {
 		if p := Member(&m); len(p) != 1 || p[0].Column != column {

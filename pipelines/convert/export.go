@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // ExportOptions say what to export, and where to.
@@ -133,7 +133,7 @@ func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 	}
 	for _, f := range e.To {
 		if f.Format.Loss == "" {
-			return nil, stages.Errorf(stages.KindUsage, "leave out --row-weight, or the format",
+			return nil, fault.Errorf(fault.Usage, "leave out --row-weight, or the format",
 				"format %s has no weights: its rows are not sequences of tokens, or its trainer computes advantages from "+
 					"rewards", f.Name)
 		}
@@ -247,7 +247,7 @@ func (e *export) sound(rows []formats.Trajectory) (bool, error) {
 		return true, nil
 	}
 	if p := problems[0]; !e.Lossy {
-		return false, formats.Invalid(e.report.In, "--lossy leaves such groups out, and counts them; curate drops them", nil,
+		return false, fault.Invalid(e.report.In, "--lossy leaves such groups out, and counts them; curate drops them", nil,
 			"format %s cannot hold group %q: %s", whole[0].File.Name, rows[0].Group(),
 			strings.TrimSpace(p.TrajectoryID+" "+p.Reason+" "+p.Detail))
 	}
@@ -285,7 +285,7 @@ func (e *export) drop(f exporters.File, x *exporters.Item, part string) {
 }
 
 func (e *export) refuse(id, format, part, hint string) error {
-	return formats.Invalid(e.report.In, hint, nil, "trajectory %q: %s cannot hold %s", id, format, part)
+	return fault.Invalid(e.report.In, hint, nil, "trajectory %q: %s cannot hold %s", id, format, part)
 }
 
 // end ends the files. One without rows is an error, unless there was nothing to
@@ -300,14 +300,14 @@ func (e *export) end() error {
 			return err
 		}
 		if kept := e.report.Rows - sum(e.report.Filtered); kept > 0 && w.Rows == 0 {
-			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil,
+			return fault.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil,
 				"%s would have no row: %s", w.Name, w.Skipped)
 		}
 		if why := w.Balance.OneClass(); why != "" {
-			return formats.Invalid(e.report.In, "label with another --solved-threshold of group, or export more groups", nil, "%s: %s", w.Name, why)
+			return fault.Invalid(e.report.In, "label with another --solved-threshold of group, or export more groups", nil, "%s: %s", w.Name, why)
 		}
 		if w.File.Format.Of != exporters.Rows && e.scattered() {
-			return formats.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil,
+			return fault.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil,
 				"format %s is made from whole groups, and the rows of a group are not adjacent", w.File.Name)
 		}
 		e.report.Files = append(e.report.Files, Written{Format: w.File.Name, Entry: w.Entry, Dropped: e.losses[w.File.Name]})

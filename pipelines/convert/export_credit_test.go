@@ -11,7 +11,10 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestExportRefusesCreditOfMessages: before a byte of any row is written, and only if the row is
@@ -27,13 +30,13 @@ func TestExportRefusesCreditOfMessages(t *testing.T) {
 		}
 		groups = append(groups, rows)
 	}
-	spec := dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories}
+	spec := dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}
 	plain := written(t, storage.Join(root, "plain"), spec, groups, -1).URI()
 	last := &groups[2][3]
 	for i := range last.Messages {
 		if last.Trained(i) {
-			last.Advantages = append(last.Advantages, formats.MessageAdvantage{Message: int32(i), Value: float64(i)})
-			last.Losses = append(last.Losses, formats.MessageLoss{Message: int32(i), Loss: formats.LossCE, Weight: 0.1})
+			last.Advantages = append(last.Advantages, training.MessageAdvantage{Message: int32(i), Value: float64(i)})
+			last.Losses = append(last.Losses, training.MessageLoss{Message: int32(i), Loss: training.LossCE, Weight: 0.1})
 		}
 	}
 	steps := written(t, storage.Join(root, "steps"), spec, groups, -1).URI()
@@ -46,7 +49,7 @@ func TestExportRefusesCreditOfMessages(t *testing.T) {
 	for name, what := range map[string]string{"art": "advantages", "slime": "losses", "verifiers": "losses"} {
 		of := ExportOptions{To: files(t, name)}
 		out, err := export(of, steps)
-		var input *formats.InputError
+		var input *fault.Input
 		if !errors.As(err, &input) || out != "" || !strings.Contains(err.Error(), last.TrajectoryID) || !strings.Contains(err.Error(), name+" cannot hold "+what) ||
 			!strings.Contains(input.Hint(), "--advantages trajectory") {
 			t.Errorf("%s: %v, %d bytes", name, err, len(out))

@@ -8,7 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // tablesOf returns the tables that some files are made from. A filter would drop
@@ -20,13 +21,13 @@ func tablesOf(ctx context.Context, d *dataset.Dataset, files []exporters.File, k
 			continue
 		}
 		if keep.Active() {
-			return out, stages.Errorf(stages.KindUsage, "export a dataset that curate filtered",
+			return out, fault.Errorf(fault.Usage, "export a dataset that curate filtered",
 				"--where and --status choose trajectories, and these formats are made from table %s", name)
 		}
 		switch name {
-		case formats.TablePairs:
+		case schema.TablePairs:
 			out.Pairs = tableOf[formats.Pair](ctx, d, name)
-		case formats.TableLabels:
+		case schema.TableLabels:
 			out.Labels = tableOf[formats.Label](ctx, d, name)
 		}
 	}
@@ -51,6 +52,6 @@ func tableOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.
 // scattered reports whether the rows were in more runs of one group each than
 // there are groups.
 func (e *export) scattered() bool {
-	groups, has := e.from.Rows.Tables[formats.TableGroups]
-	return has && e.from.Rows.Kind == formats.KindGroups && e.runs > groups.Rows
+	groups, has := e.from.Rows.Tables[schema.TableGroups]
+	return has && e.from.Rows.Kind == schema.KindGroups && e.runs > groups.Rows
 }

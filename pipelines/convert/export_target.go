@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // target is where the files are written.
@@ -29,11 +29,11 @@ func newTarget(ctx context.Context, o *ExportOptions) (*target, error) {
 	t := &target{ctx: ctx, stdout: o.Stdout, overwrite: o.Overwrite, keys: map[string]string{},
 		drafts: map[string]*storage.Draft{}}
 	if len(o.To) == 0 {
-		return nil, stages.Errorf(stages.KindUsage, "", "no format")
+		return nil, fault.Errorf(fault.Usage, "", "no format")
 	}
 	if o.Out == "-" {
 		if len(o.To) > 1 || !o.To[0].Extension.Streams() {
-			return nil, stages.Errorf(stages.KindUsage, "write it to a file or a folder",
+			return nil, fault.Errorf(fault.Usage, "write it to a file or a folder",
 				"standard output takes one format, in lines or as a stream, and not %s", o.To[0].File)
 		}
 		return t, nil
@@ -93,7 +93,7 @@ func named(f exporters.File, name string) (exporters.File, error) {
 		have = append(have, string(x.Extension))
 	}
 	if slices.Contains([]exporters.Extension{exporters.Parquet, exporters.JSONL, ".json", ".csv", ".arrow"}, ext) {
-		return f, stages.Errorf(stages.KindUsage, "name the file *"+strings.Join(have, " or *"),
+		return f, fault.Errorf(fault.Usage, "name the file *"+strings.Join(have, " or *"),
 			"the format %s has no form for %s", f.Name, ext)
 	}
 	return f, nil
@@ -101,7 +101,7 @@ func named(f exporters.File, name string) (exporters.File, error) {
 
 // free refuses a key that is taken, and a folder that is not empty.
 func (t *target) free(ctx context.Context, key string) error {
-	taken := stages.Errorf(stages.KindUsage, "name another place, or pass --overwrite",
+	taken := fault.Errorf(fault.Usage, "name another place, or pass --overwrite",
 		"there is already something at %s", storage.Join(t.bucket.URI(), key))
 	if key != "" && !strings.HasSuffix(key, "/") {
 		_, err := t.bucket.Stat(ctx, key)

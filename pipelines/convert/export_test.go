@@ -20,11 +20,13 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, first int64) *dataset.Dataset {
@@ -55,7 +57,7 @@ var small = random.Options{Groups: 12, Generations: 4, Messages: 5, SampledToken
 func rollout(t *testing.T, root string, o random.Options) (*dataset.Dataset, [][]formats.Trajectory) {
 	t.Helper()
 	groups := slices.Collect(random.Trajectories(9, o))
-	return written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, groups, -1), groups
+	return written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, groups, -1), groups
 }
 
 // grouped writes members of a rollout, and returns what export should join.
@@ -65,7 +67,7 @@ func grouped(t *testing.T, root string) (*dataset.Dataset, []formats.Trajectory)
 	members := slices.Collect(random.Members(9, small))
 	uri := storage.Join(root, "group")
 	ref := base.Ref("base", uri)
-	d := written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, members, 0)
+	d := written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, members, 0)
 	var want []formats.Trajectory
 	for g := range wide {
 		for i := range wide[g] {
@@ -129,9 +131,9 @@ func TestScoresHaveNoAdvantages(t *testing.T) {
 	}
 	ref := base.Ref("base", base.URI())
 	base = written(t, filepath.Join(root, "curate"),
-		dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, wide, 0)
+		dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Inputs: []dataset.Ref{ref}}, wide, 0)
 	ref = base.Ref("base", base.URI())
-	d := written(t, filepath.Join(root, "score"), dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
+	d := written(t, filepath.Join(root, "score"), dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
 		slices.Collect(random.Scores(9, small)), 0)
 	var out bytes.Buffer
 	if _, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out}); err != nil {
@@ -151,9 +153,9 @@ func TestRowsThatDoNotMatchAreRefused(t *testing.T) {
 	scores[2][1], scores[2][2] = scores[2][2], scores[2][1]
 	uri := filepath.Join(root, "score")
 	ref := base.Ref("base", uri)
-	d := written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, scores, 0)
+	d := written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, scores, 0)
 	_, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: filepath.Join(root, "out.jsonl")})
-	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "row 9: it is about trajectory ") {
+	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "row 9: it is about trajectory ") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "out.jsonl")); err == nil {
@@ -203,7 +205,7 @@ func TestLosses(t *testing.T) {
 		}
 	}
 	o := ExportOptions{In: d.URI(), To: files(t, "chat", "atif"), Out: filepath.Join(root, "out")}
-	if _, err := Export(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), ": chat cannot hold branches") {
+	if _, err := Export(t.Context(), o); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), ": chat cannot hold branches") {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "out", "chat.jsonl")); err == nil {
@@ -230,8 +232,8 @@ func TestFilesAreNotReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var misused *stages.Error
-		if _, err := Export(t.Context(), o); !errors.As(err, &misused) || misused.Kind != stages.KindUsage {
+		var misused *fault.Error
+		if _, err := Export(t.Context(), o); !errors.As(err, &misused) || misused.Kind != fault.Usage {
 			t.Errorf("again: %v", err)
 		}
 		o.Overwrite = true
@@ -276,7 +278,7 @@ func TestFilters(t *testing.T) {
 	}
 	var out bytes.Buffer
 	r, err := Export(t.Context(),
-		ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out, Statuses: []string{formats.StatusOK},
+		ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out, Statuses: []string{outcomes.StatusOK},
 			Where:  `advantage > 0 && rewards["none"] == 0`,
 			Redact: rules})
 	if err != nil {
@@ -284,7 +286,7 @@ func TestFilters(t *testing.T) {
 	}
 	var ids, got []string
 	for _, row := range want {
-		if row.Status == formats.StatusOK && row.Advantage != nil && *row.Advantage > 0 {
+		if row.Status == outcomes.StatusOK && row.Advantage != nil && *row.Advantage > 0 {
 			ids = append(ids, row.TrajectoryID)
 		}
 	}
@@ -306,12 +308,12 @@ func TestScatteredGroups(t *testing.T) {
 	base, wide := rollout(t, root, random.Options{Groups: 2, Generations: 4, Messages: 3, SampledTokens: 9, PromptTokens: 9})
 	uri := filepath.Join(root, "group")
 	ref := base.Ref("base", uri)
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref},
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref},
 		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, stats := dataset.NewTable[formats.Member](shard, "", 0), dataset.NewTable[formats.GroupStats](shard, formats.TableGroups, -1)
+	table, stats := dataset.NewTable[formats.Member](shard, "", 0), dataset.NewTable[formats.GroupStats](shard, schema.TableGroups, -1)
 	var failed error
 	for _, group := range wide {
 		var members []formats.Member

@@ -15,8 +15,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Import imports the files into one wide dataset. A record that cannot be
@@ -112,10 +114,10 @@ func (o *ImportOptions) Validate() error {
 	fresh := ImportDefaults()
 	o.GroupBy, o.Train = cmp.Or(o.GroupBy, fresh.GroupBy), cmp.Or(o.Train, fresh.Train)
 	if len(o.Files) == 0 {
-		return stages.Errorf(stages.KindUsage, "name files, or a folder that holds some", "import: no file to read")
+		return fault.Errorf(fault.Usage, "name files, or a folder that holds some", "import: no file to read")
 	}
 	if o.Epoch != nil && (*o.Epoch < 0 || *o.Epoch > math.MaxInt32) {
-		return stages.Errorf(stages.KindUsage, "epochs count from 0", "import: there is no epoch %d", *o.Epoch)
+		return fault.Errorf(fault.Usage, "epochs count from 0", "import: there is no epoch %d", *o.Epoch)
 	}
 	known := make([]string, len(o.Format.Fields))
 	for i, f := range o.Format.Fields {
@@ -128,10 +130,10 @@ func (o *ImportOptions) Validate() error {
 	for name, to := range o.Fields {
 		role := importers.IsRole(name) && slices.Contains(known, importers.RoleField.Name)
 		if role && !slices.Contains(importers.Roles, to) {
-			return stages.Errorf(stages.KindUsage, "roles are "+strings.Join(importers.Roles, ", "), "import: --map %s=%s names no role", name, to)
+			return fault.Errorf(fault.Usage, "roles are "+strings.Join(importers.Roles, ", "), "import: --map %s=%s names no role", name, to)
 		}
 		if !role && !slices.Contains(known, name) {
-			return stages.Errorf(stages.KindUsage, plugin.Nearest(name, known, help),
+			return fault.Errorf(fault.Usage, plugin.Nearest(name, known, help),
 				"import: the format %s has no field %q for --map", o.Format.Name, name)
 		}
 	}
@@ -155,7 +157,7 @@ func (o *ImportOptions) spec(ctx context.Context) (dataset.Spec, error) {
 	if err != nil {
 		return dataset.Spec{}, fmt.Errorf("import: giving the run its id: %w", err)
 	}
-	return dataset.Spec{Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params,
+	return dataset.Spec{Stage: stage, Version: version, Kind: schema.KindTrajectories, Params: params,
 		Inputs: []dataset.Ref{source}, Run: run}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/pipelines/convert"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The memory of a batch is used again while rows of later batches are read, but
@@ -100,7 +101,7 @@ func TestTooManyKeysAreRefused(t *testing.T) {
 	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+messages+"}\n{"+messages+`,"log":{`+keys.String()[1:]+"}}\n"))
 	o.Format = chat.Importer
 	_, err := convert.Import(t.Context(), o)
-	if in, ok := errors.AsType[*formats.InputError](err); !ok || in.Hint() == "" ||
+	if in, ok := errors.AsType[*fault.Input](err); !ok || in.Hint() == "" ||
 		!strings.HasSuffix(err.Error(), "line 2: an object has more than 100000 keys, which are not read: log") {
 		t.Errorf("got %v", err)
 	}

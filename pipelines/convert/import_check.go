@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // check reads the source, and collects what the report says about it.
@@ -85,11 +86,11 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error,
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.unseen)) {
 		column := c.unseen[name]
-		return formats.Invalid(c.o.Source.URI, "name a column of the records; the others need no --map", nil,
+		return fault.Invalid(c.o.Source.URI, "name a column of the records; the others need no --map", nil,
 			"no record has the column %q of --map %s=%s", column, name, column)
 	}
 	if c.o.Lossy && !c.checks && c.refused == c.records {
-		return formats.Invalid(c.o.Source.URI, "import --check lists the reasons; is it the right format?", nil,
+		return fault.Invalid(c.o.Source.URI, "import --check lists the reasons; is it the right format?", nil,
 			"no record gives a trajectory; all %d are refused", c.records)
 	}
 	return nil
@@ -187,7 +188,7 @@ func (c *check) refuse(file int, place string, err error) {
 		return
 	}
 	x := Refusal{File: c.o.Files[file].URI, Place: place, Reason: err.Error()}
-	if in := (*formats.InputError)(nil); errors.As(err, &in) {
+	if in := (*fault.Input)(nil); errors.As(err, &in) {
 		x.Hint = in.Help
 		if in.Place == x.File {
 			at := fmt.Sprintf("%q", in.Place)

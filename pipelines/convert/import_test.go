@@ -17,8 +17,10 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // line is a record of the tests' own format.
@@ -234,11 +236,11 @@ func TestGroupsByFieldAndByFile(t *testing.T) {
 	if r, err := by("file", "@ids", map[string]string{"x": "one", "y": "one"}); err != nil || r[1].ExampleID != "one" {
 		t.Errorf("%v %+v", err, r)
 	}
-	if _, err := by("missing", "@ids", map[string]string{"x": "one"}); !errors.Is(err, formats.ErrInvalid) ||
+	if _, err := by("missing", "@ids", map[string]string{"x": "one"}); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), `line 2: its id "y" is not in the file of ids`) {
 		t.Error(err)
 	}
-	if _, err := by("field", "task", nil); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `has the field "task" of --group-by`) {
+	if _, err := by("field", "task", nil); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `has the field "task" of --group-by`) {
 		t.Error(err)
 	}
 }
@@ -249,7 +251,7 @@ func TestWhatCannotBeRepresented(t *testing.T) {
 		text("b", "{\"Question\":\"q\",\"Answer\":\"b\",\"Lost\":\"x\"}\n\n[1]\n")}
 	o := options(filepath.Join(dir, "strict"), files...)
 	_, err := convert.Import(t.Context(), o)
-	in := (*formats.InputError)(nil)
+	in := (*fault.Input)(nil)
 	if !errors.As(err, &in) || err.Error() != `"a.jsonl": line 2: it is bad` || !strings.Contains(in.Hint(), "--lossy") {
 		t.Fatal(err)
 	}
@@ -291,7 +293,7 @@ func TestNothingIsSilentlyLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	o := options(filepath.Join(dir, "unseen"), file("a", line{Question: "q", Answer: "a"}))
 	o.Format.Columns, o.Fields = true, map[string]string{"question": "Qestion"}
-	if _, err := convert.Import(t.Context(), o); !errors.Is(err, formats.ErrInvalid) ||
+	if _, err := convert.Import(t.Context(), o); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), `no record has the column "Qestion" of --map question=Qestion`) {
 		t.Error(err)
 	}
@@ -299,7 +301,7 @@ func TestNothingIsSilentlyLeftOut(t *testing.T) {
 	run(t, o)
 	o = options(filepath.Join(dir, "refused"), file("a", line{Bad: true}, line{Bad: true}))
 	o.Lossy = true
-	if _, err := convert.Import(t.Context(), o); !errors.Is(err, formats.ErrInvalid) ||
+	if _, err := convert.Import(t.Context(), o); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "no record gives a trajectory; all 2 are refused") {
 		t.Error(err)
 	}
@@ -330,12 +332,12 @@ func TestPreferencesAndLabelsOfTheSource(t *testing.T) {
 		t.Errorf("%+v", r.Report)
 	}
 	all := rows[formats.Trajectory](t, o.Out.URI, "")
-	pairs := rows[formats.Pair](t, o.Out.URI, formats.TablePairs)
+	pairs := rows[formats.Pair](t, o.Out.URI, schema.TablePairs)
 	if p := pairs[1]; p.ChosenID != all[2].TrajectoryID || p.RejectedID != all[3].TrajectoryID || p.Prompt != `[{"role":"user","content":"q"}]` ||
 		p.Chosen != `[{"role":"assistant","content":"c"}]` || p.Margin != 1 || p.GroupID != all[0].ExampleID+"@0" {
 		t.Errorf("%+v", p)
 	}
-	if l := rows[formats.Label](t, o.Out.URI, formats.TableLabels); !l[0].Desirable || l[1].Desirable ||
+	if l := rows[formats.Label](t, o.Out.URI, schema.TableLabels); !l[0].Desirable || l[1].Desirable ||
 		l[1].Completion != `[{"role":"assistant","content":"f"}]` {
 		t.Errorf("%+v", l)
 	}
@@ -374,12 +376,12 @@ func TestEmptySource(t *testing.T) {
 		t.Errorf("%+v", r.Report)
 	}
 	_, err := convert.Import(t.Context(), options(filepath.Join(t.TempDir(), "out")))
-	if kind := (*stages.Error)(nil); !errors.As(err, &kind) || kind.Kind != stages.KindUsage {
+	if kind := (*fault.Error)(nil); !errors.As(err, &kind) || kind.Kind != fault.Usage {
 		t.Error(err)
 	}
 	o := options(filepath.Join(t.TempDir(), "out"), text("a", ""))
 	o.Fields = map[string]string{"questoin": "q"}
-	if _, err := convert.Import(t.Context(), o); err == nil || err.(*stages.Error).Help != `did you mean "question"?` {
+	if _, err := convert.Import(t.Context(), o); err == nil || err.(*fault.Error).Help != `did you mean "question"?` {
 		t.Error(err)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // writer writes groups.
@@ -65,7 +67,7 @@ func (w *writer) group(ctx context.Context, group []*row) error {
 		return cmp.Compare(*a.Attempt, *b.Attempt)
 	})
 	if slices.ContainsFunc(group, func(r *row) bool { return r.NumberID != group[0].NumberID }) {
-		return formats.Invalid(w.o.Source.URI, "write the id in one form in every row", nil,
+		return fault.Invalid(w.o.Source.URI, "write the id in one form in every row", nil,
 			"the id %s is a number in some rows and a text in others, which would be one group", group[0].Row.ExampleID)
 	}
 	clear(w.copies)
@@ -223,7 +225,7 @@ func (w *writer) pair(ctx context.Context, chosen, rejected *formats.Trajectory)
 		p.Margin = p.ChosenScore - p.RejectedScore
 	}
 	if w.pairs == nil {
-		w.pairs = dataset.NewTable[formats.Pair](w.shard, formats.TablePairs, -1)
+		w.pairs = dataset.NewTable[formats.Pair](w.shard, schema.TablePairs, -1)
 	}
 	w.outcome.Facts[factPairs]++
 	w.pairBytes += p.Size()
@@ -246,7 +248,7 @@ func (w *writer) label(ctx context.Context, r *row) error {
 		Prompt: chat.JSON(t, path[:at]), Completion: chat.JSON(t, path[at:]), Tools: chat.ToolsOf(t, path[at]),
 	}
 	if w.labels == nil {
-		w.labels = dataset.NewTable[formats.Label](w.shard, formats.TableLabels, -1)
+		w.labels = dataset.NewTable[formats.Label](w.shard, schema.TableLabels, -1)
 	}
 	w.outcome.Facts[factLabels]++
 	w.labelBytes += l.Size()

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options select the examples and the measures.
@@ -34,14 +35,14 @@ type MeasureOptions struct {
 func (o MeasureOptions) Validate() error {
 	for _, k := range o.K {
 		if k < 1 {
-			return stages.Errorf(stages.KindUsage, "the minimum is pass@1", "eval: pass@%d", k)
+			return fault.Errorf(fault.Usage, "the minimum is pass@1", "eval: pass@%d", k)
 		}
 	}
 	if o.Confidence < 0 || o.Confidence >= 1 || math.IsNaN(o.Confidence) {
-		return stages.Errorf(stages.KindUsage, "0.95 is usual", "eval: a confidence of %v", o.Confidence)
+		return fault.Errorf(fault.Usage, "0.95 is usual", "eval: a confidence of %v", o.Confidence)
 	}
 	if math.IsNaN(o.Solved) || math.IsInf(o.Solved, 0) {
-		return stages.Errorf(stages.KindUsage, "give a finite number", "eval: a solved threshold of %v", o.Solved)
+		return fault.Errorf(fault.Usage, "give a finite number", "eval: a solved threshold of %v", o.Solved)
 	}
 	return nil
 }

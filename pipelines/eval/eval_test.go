@@ -12,7 +12,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func some(values ...float64) *example {
@@ -150,7 +152,7 @@ func measured(t *testing.T, root string) {
 			t.Fatal(err)
 		}
 	}
-	write(root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, func(s *dataset.Shard) error {
+	write(root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, func(s *dataset.Shard) error {
 		table := dataset.NewTable[formats.Trajectory](s, "", -1)
 		for e := range rewards {
 			var g []formats.Trajectory
@@ -158,8 +160,8 @@ func measured(t *testing.T, root string) {
 				id := fmt.Sprint("e", e)
 				g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run",
 					Model:   "policy",
-					Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]), Status: formats.StatusOK,
-					StopReason: formats.StopDone})
+					Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]), Status: outcomes.StatusOK,
+					StopReason: outcomes.StopDone})
 			}
 			if err := table.Write(t.Context(), g); err != nil {
 				return err
@@ -172,18 +174,18 @@ func measured(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	ref := base.Ref("base", root+"/score")
-	write(root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
+	write(root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
 		func(s *dataset.Shard) error {
 			table := dataset.NewTable[formats.Score](s, "", 0)
 			for e, g := range rewards {
 				var rows []formats.Score
 				for k := range g {
 					id := fmt.Sprint("e", e)
-					s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK,
+					s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: outcomes.StatusOK,
 						Reward:  &g[k],
 						Rewards: []formats.NamedReward{{Name: "a", Weight: 1, Value: &g[k]}, {Name: "b", Weight: 0, Value: new(float64)}}}
 					if math.IsNaN(g[k]) {
-						s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, formats.RewardTimeout, nil, formats.RewardTimeout
+						s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, outcomes.RewardTimeout, nil, outcomes.RewardTimeout
 					}
 					rows = append(rows, s)
 				}
@@ -227,8 +229,8 @@ func TestMeasure(t *testing.T) {
 	for want, o := range map[string]MeasureOptions{"no example has a field": {Slices: []string{"colour"}}, "pass@0": {K: []int{0}},
 		"confidence of 2": {Confidence: 2}} {
 		_, err := Measure(t.Context(), "mem://measure/score", o)
-		var staged *stages.Error
-		if !errors.As(err, &staged) || staged.Kind != stages.KindUsage || !strings.Contains(err.Error(), want) {
+		var staged *fault.Error
+		if !errors.As(err, &staged) || staged.Kind != fault.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
 	}

@@ -11,7 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -69,11 +72,11 @@ func TestFlatGroupsAreCountedAlike(t *testing.T) {
 			}
 		}
 		planned := int64(0)
-		for p, err := range dataset.Each[formats.Planned](ctx, curated, formats.TablePlan, dataset.Range{Rows: curated.Tables[formats.TablePlan].Rows}) {
+		for p, err := range dataset.Each[decision.Planned](ctx, curated, schema.TablePlan, dataset.Range{Rows: curated.Tables[schema.TablePlan].Rows}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Reason == formats.PlanFlat {
+			if p.Reason == decision.PlanFlat {
 				planned++
 			}
 		}
@@ -135,15 +138,15 @@ func scored(ctx context.Context, t *rapid.T, root string, scattered bool) string
 	if scattered {
 		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	}
-	write(ctx, t, root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, rows)
+	write(ctx, t, root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, rows)
 	ref := opened(ctx, t, root+"/rollout").Ref("base", root+"/score")
 	values := [][]float64{{0, 1}, {1, 1, 0}, {0}, {-1, .5, 2}, {.3, .1 + .2}}[r.IntN(5)]
 	var all []formats.Score
 	for i := range rows {
 		x := &rows[i]
 		s := formats.Score{TrajectoryID: x.TrajectoryID, ExampleID: x.ExampleID, Epoch: x.Epoch, Generation: x.Generation, Status: x.Status}
-		if x.Status != formats.StatusOK && x.Status != formats.StatusTruncated {
-			s.Failure = formats.RewardTrajectory
+		if x.Status != outcomes.StatusOK && x.Status != outcomes.StatusTruncated {
+			s.Failure = outcomes.RewardTrajectory
 			all = append(all, s)
 			continue
 		}
@@ -157,7 +160,7 @@ func scored(ctx context.Context, t *rapid.T, root string, scattered bool) string
 		}
 		all = append(all, s)
 	}
-	write(ctx, t, root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, all)
+	write(ctx, t, root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, all)
 	return root + "/score"
 }
 

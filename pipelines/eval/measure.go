@@ -11,7 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Result is the measured quality of a policy on a set of examples.
@@ -43,7 +46,7 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
 	}
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: formats.KindScores, AcceptGates: o.AcceptGates})
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: schema.KindScores, AcceptGates: o.AcceptGates})
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +128,13 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 			}
 			if i == 0 && l.Example != "" {
 				if err := json.Unmarshal([]byte(l.Example), &e.fields); err != nil {
-					invalid := formats.Invalid(base.URI(), "", err, "the example is not a JSON object")
+					invalid := fault.Invalid(base.URI(), "", err, "the example is not a JSON object")
 					invalid.Row = first
 					return invalid
 				}
 			}
 			e.rewards = append(e.rewards, clone(rows[i].Reward))
-			if rows[i].Failure == formats.RewardTrajectory {
+			if rows[i].Failure == outcomes.RewardTrajectory {
 				e.failed++
 			}
 			for _, r := range rows[i].Rewards {
@@ -186,7 +189,7 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
 	}
 	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
-		return nil, stages.Errorf(stages.KindUsage, "it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "),
+		return nil, fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "),
 			"eval: no example has a field %q", field)
 	}
 	var out []Slice

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TryOptions are the settings of the stages as a run has them.
@@ -28,7 +29,7 @@ type TryOptions struct {
 // Validate checks the options before any model call.
 func (o TryOptions) Validate() error {
 	if o.Attempts < 1 || o.Examples < 1 {
-		return stages.Errorf(stages.KindUsage, "rollmill try 4", "try: %d attempts at %d examples: the minimum is 1",
+		return fault.Errorf(fault.Usage, "rollmill try 4", "try: %d attempts at %d examples: the minimum is 1",
 			o.Attempts, o.Examples)
 	}
 	return nil

@@ -13,9 +13,10 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/traceback"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/inspect"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TryResult is what came of the attempts.
@@ -103,7 +104,7 @@ func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget)
 		}
 		r.add(t, prices)
 	}
-	err = advantages.EachGroup(ctx, d, func(g *formats.GroupStats, t formats.Training) {
+	err = advantages.EachGroup(ctx, d, func(g *formats.GroupStats, t training.Training) {
 		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
 			Flat: g.Flat(t)})
 	})
@@ -204,7 +205,7 @@ func (r *TryResult) Err() error {
 			break
 		}
 	}
-	return stages.Errorf(stages.KindFailed, hint, "try: none of %s has a reward%s",
+	return fault.Errorf(fault.Failed, hint, "try: none of %s has a reward%s",
 		plural.Of(len(r.Attempts), "attempt"), because)
 }
 

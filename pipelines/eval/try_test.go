@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 // TestHints checks that the classes with hints exist.
 func TestHints(t *testing.T) {
 	for class := range hints {
-		if !slices.Contains(formats.FailureClasses, class) {
+		if !slices.Contains(outcomes.FailureClasses, class) {
 			t.Errorf("%q is no failure class", class)
 		}
 	}
@@ -58,7 +59,7 @@ func TestFirstOf(t *testing.T) {
 // TestFailuresAreShown checks that each failure appears once, cut to its end.
 func TestFailuresAreShown(t *testing.T) {
 	long := strings.Repeat("line\n", 50) + "the cause"
-	r := TryResult{Attempts: []Attempt{{FailureClass: formats.FailAgentExit, Error: long}, {FailureClass: formats.FailAgentExit, Error: long},
+	r := TryResult{Attempts: []Attempt{{FailureClass: outcomes.FailAgentExit, Error: long}, {FailureClass: outcomes.FailAgentExit, Error: long},
 		{Status: "ok", Rewards: []Component{{Name: "x", Failure: "program", Error: "no"}}}}}
 	var b strings.Builder
 	if err := r.WriteText(&b, 24); err != nil {

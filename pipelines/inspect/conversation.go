@@ -11,7 +11,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Conversation is one trajectory of a dataset, joined with its base.
@@ -82,7 +86,7 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 
 // SignalsOf returns those that a dataset of scores has of a trajectory's messages.
 func SignalsOf(ctx context.Context, d *dataset.Dataset, row int64) ([]formats.Signal, error) {
-	if d.Kind != formats.KindScores {
+	if d.Kind != schema.KindScores {
 		return nil, nil
 	}
 	type signals struct {
@@ -143,7 +147,7 @@ func unjudged(ctx context.Context, s *joined.Source, row int64) (*Conversation, 
 		return nil, err
 	}
 	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns, NoReward: cmp.Or(is.Failure, is.NoAdvantage)}
-	if s.Rows.Kind == formats.KindGroups {
+	if s.Rows.Kind == schema.KindGroups {
 		c.Group = &Grouped{NoAdvantage: is.NoAdvantage}
 		c.Group.Made(s.Rows)
 	}
@@ -165,14 +169,14 @@ func (g *Found) missing(ctx context.Context, d *dataset.Dataset, id string) erro
 	if dropped, err := decisions(ctx, d, []string{id}); err != nil {
 		return err
 	} else if c, ok := dropped[id]; ok && !c.Kept {
-		return formats.Invalid(g.Root, "rollmill explain shows it from rollout on", nil, "curate dropped trajectory %q: %s",
+		return fault.Invalid(g.Root, "rollmill explain shows it from rollout on", nil, "curate dropped trajectory %q: %s",
 			id, strings.TrimSpace(c.Reason+" "+c.Detail))
 	}
 	hint, err := g.nearest(ctx, id)
 	if err != nil {
 		return err
 	}
-	return formats.Invalid(g.Root, hint, nil, "it has no trajectory %q", id)
+	return fault.Invalid(g.Root, hint, nil, "it has no trajectory %q", id)
 }
 
 // rawRow returns all columns of a row. Those of the thin dataset replace those of
@@ -183,7 +187,7 @@ func rawRow(ctx context.Context, s *joined.Source, row int64) (Values, error) {
 		return out, err
 	}
 	thin, err := rawOf(ctx, s.Rows, row)
-	if s.Rows.Kind == formats.KindScores { // the base's was made of other rewards
+	if s.Rows.Kind == schema.KindScores { // the base's was made of other rewards
 		thin = append(thin, Value{"advantage", (*float64)(nil)})
 	}
 	for _, v := range thin {
@@ -206,7 +210,7 @@ func rawOf(ctx context.Context, d *dataset.Dataset, row int64) (out Values, err 
 
 // grouped adds the statistics of the trajectory's group.
 func (c *Conversation) grouped(ctx context.Context, d *dataset.Dataset) error {
-	if _, has := d.Tables[formats.TableGroups]; !has {
+	if _, has := d.Tables[schema.TableGroups]; !has {
 		return nil
 	}
 	g := &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward, Advantage: c.t.Advantage}
@@ -234,8 +238,8 @@ func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[strin
 	}
 	out := map[string]Curated{}
 	row := int64(0)
-	table := formats.TableDecisions
-	for r, err := range dataset.Each[formats.Decision](ctx, from, table, allOf(from, table)) {
+	table := schema.TableDecisions
+	for r, err := range dataset.Each[decision.Decision](ctx, from, table, allOf(from, table)) {
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +255,7 @@ func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[strin
 // decided returns the dataset with the decisions about another, nil for none. One
 // beside it that cannot be read is none: it is not what the user named.
 func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) {
-	if _, has := d.Tables[formats.TableDecisions]; has {
+	if _, has := d.Tables[schema.TableDecisions]; has {
 		return d, nil
 	}
 	folder, _ := storage.Split(d.URI())
@@ -265,7 +269,7 @@ func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) 
 	g := &Found{Datasets: []*dataset.Dataset{c}}
 	g.Follow(ctx)
 	this := d.Ref("", d.URI())
-	if _, has := c.Tables[formats.TableDecisions]; !has || !g.has(func(o *dataset.Dataset) bool { return o.Is(&this) }) {
+	if _, has := c.Tables[schema.TableDecisions]; !has || !g.has(func(o *dataset.Dataset) bool { return o.Is(&this) }) {
 		return nil, nil
 	}
 	return c, nil
@@ -276,9 +280,9 @@ func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why st
 	switch {
 	case c != nil && !c.Kept:
 		return TrainsNo, "curate dropped it" + because(c.Reason, c.Detail)
-	case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
-		return TrainsNo, "it " + map[string]string{formats.StatusFailed: "failed",
-			formats.StatusSkipped: "was skipped"}[t.Status] + because(t.FailureClass, t.Error)
+	case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped:
+		return TrainsNo, "it " + map[string]string{outcomes.StatusFailed: "failed",
+			outcomes.StatusSkipped: "was skipped"}[t.Status] + because(t.FailureClass, t.Error)
 	case noAdvantage != "":
 		return TrainsNo, "it has no advantage: " + Line(noAdvantage)
 	case c == nil:

@@ -11,9 +11,12 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestConversationReadsLittle checks that one conversation of many is found by the
@@ -43,7 +46,7 @@ func TestConversationReadsLittle(t *testing.T) {
 		t.Errorf("reward %v", c.Is.of("reward"))
 	}
 	_, err = Converse(t.Context(), score.URI(), "nothing")
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(bad.What, `no trajectory "nothing"`) {
 		t.Errorf("%v", err)
 	}
@@ -53,9 +56,9 @@ func TestConversationReadsLittle(t *testing.T) {
 func conversationOf(t *testing.T, messages []formats.Message) *Conversation {
 	t.Helper()
 	uri := filepath.Join(t.TempDir(), "rollout")
-	rows := [][]formats.Trajectory{{{TrajectoryID: "t", ExampleID: "e", Status: formats.StatusOK, StopReason: formats.StopDone, Example: "{}",
+	rows := [][]formats.Trajectory{{{TrajectoryID: "t", ExampleID: "e", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Example: "{}",
 		Messages: messages, Calls: []formats.Call{{Target: true, Tools: -1}, {Tools: -1, Function: "helper"}}}}}
-	written(t, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, rows, -1)
+	written(t, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1)
 	c, err := Converse(t.Context(), uri, "t")
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +181,7 @@ func TestSummaryFitsScreen(t *testing.T) {
 				rows = append(rows, group)
 			}
 		}
-		written(t, root, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: params}, rows, -1)
+		written(t, root, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: params}, rows, -1)
 		v, err := Show(t.Context(), root, Options{Rows: 5, Summary: true})
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +254,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	_, err := Compare(t.Context(), score.URI(), "example-7")
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(bad.Help, "example-000000@0, example-000001@0") {
 		t.Errorf("%v", err)
 	}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // DiffOptions select what to compare.
@@ -166,7 +169,7 @@ func (s *scored) value(name string) (*float64, string) {
 			return s.Rewards[i].Value, s.Rewards[i].Failure
 		}
 	}
-	return nil, formats.RewardMissing
+	return nil, outcomes.RewardMissing
 }
 
 // Diff compares two datasets of score over the same trajectories by their rewards, or two of
@@ -181,10 +184,10 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 		return nil, err
 	}
 	if a.Kind != b.Kind {
-		return nil, formats.Invalid(b.URI(), "compare scores with scores, or groups with groups", nil, "it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
+		return nil, fault.Invalid(b.URI(), "compare scores with scores, or groups with groups", nil, "it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
 	}
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
-		return nil, formats.Invalid(b.URI(), "compare datasets over the same trajectories", nil,
+		return nil, fault.Invalid(b.URI(), "compare datasets over the same trajectories", nil,
 			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
@@ -206,9 +209,9 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind != formats.KindScores && d.Kind != formats.KindGroups {
-		return nil, formats.Invalid(d.URI(), "name a dataset that score or group wrote", nil, "it holds %s, not %s or %s", d.Kind,
-			formats.KindScores, formats.KindGroups)
+	if d.Kind != schema.KindScores && d.Kind != schema.KindGroups {
+		return nil, fault.Invalid(d.URI(), "name a dataset that score or group wrote", nil, "it holds %s, not %s or %s", d.Kind,
+			schema.KindScores, schema.KindGroups)
 	}
 	return d, nil
 }
@@ -231,7 +234,7 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 			}
 			for i := range rows {
 				if rows[i].TrajectoryID != others[i].TrajectoryID {
-					err := formats.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q",
+					err := fault.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q",
 						others[i].TrajectoryID, rows[i].TrajectoryID)
 					err.Row = first + int64(i)
 					return err
@@ -246,7 +249,7 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 	}
 	named := func(c *Change) bool { return c.Name == o.Reward }
 	if err == nil && o.Reward != "" && !slices.ContainsFunc(d.Changes, named) {
-		return formats.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
+		return fault.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
 			a.URI(), o.Reward)
 	}
 	return err

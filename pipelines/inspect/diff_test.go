@@ -10,6 +10,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // written writes a dataset and opens it.
@@ -43,11 +47,11 @@ func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
 		for k := range 4 {
 			id := fmt.Sprint("example-", e)
 			g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run",
-				Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Answer: fmt.Sprintf("answer %d of %s", k, id)})
+				Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Answer: fmt.Sprintf("answer %d of %s", k, id)})
 		}
 		groups = append(groups, g)
 	}
-	return written(t, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
+	return written(t, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
 }
 
 var null = math.NaN()
@@ -59,19 +63,19 @@ func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64
 		var rows []formats.Score
 		for k := range g {
 			id := fmt.Sprint("example-", e)
-			s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK,
+			s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: outcomes.StatusOK,
 				Reward: &g[k], Failure: ""}
 			half := g[k] / 2
 			s.Rewards = []formats.NamedReward{{Name: "half", Weight: 2, Value: &half}}
 			if math.IsNaN(g[k]) {
-				s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, formats.RewardTimeout, nil, formats.RewardTimeout
+				s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, outcomes.RewardTimeout, nil, outcomes.RewardTimeout
 			}
 			rows = append(rows, s)
 		}
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+	written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
 		Base: &ref}, groups, 0)
 }
 
@@ -120,16 +124,16 @@ func grouped(t *testing.T, uri string, base *dataset.Dataset, values ...[]float6
 		for k := range g {
 			id := fmt.Sprint("example-", e)
 			m := formats.Member{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, GroupID: formats.GroupID(id, 0), Generation: int32(k),
-				Status: formats.StatusOK, Advantage: &g[k]}
+				Status: outcomes.StatusOK, Advantage: &g[k]}
 			if math.IsNaN(g[k]) {
-				m.Advantage, m.NoAdvantage = nil, formats.NoAdvantageSingleton
+				m.Advantage, m.NoAdvantage = nil, training.NoAdvantageSingleton
 			}
 			rows = append(rows, m)
 		}
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+	written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
 		Base: &ref}, groups, 0)
 }
 
@@ -160,7 +164,7 @@ func TestDiffRefusesIncomparable(t *testing.T) {
 		"it holds groups, and":               {A: "mem://diff-no/a", B: "mem://diff-no/g"},
 		`has a reward "whole"`:               {A: "mem://diff-no/a", B: "mem://diff-no/a", Reward: "whole"},
 	} {
-		if _, err := Diff(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if _, err := Diff(t.Context(), o); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // DiffEpochs compares the datasets whose folders in each of some epochs are A and B,
@@ -36,7 +36,7 @@ func DiffEpochs(ctx context.Context, root string, epochs []int, last func(contex
 		}
 	}
 	if all.Epochs == nil && failed == nil {
-		return nil, formats.Invalid(storage.Redact(root), "score --epochs --as NAME makes another dataset in each epoch",
+		return nil, fault.Invalid(storage.Redact(root), "score --epochs --as NAME makes another dataset in each epoch",
 			storage.ErrNotExist, "no epoch has both %q and %q", o.A, o.B)
 	}
 	all.sums()

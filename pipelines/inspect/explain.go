@@ -3,8 +3,10 @@ package inspect
 import (
 	"context"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Trace is one trajectory from rollout to submission. A step that did not happen,
@@ -130,21 +132,21 @@ type Curated struct {
 
 // Submission is a submission of a curated dataset that kept the trajectory.
 type Submission struct {
-	URI        string          `json:"uri"`
-	Backend    string          `json:"backend"`
-	State      string          `json:"state"`
-	Job        string          `json:"job,omitempty"`
-	StepBefore *int64          `json:"step_before,omitempty"`
-	StepAfter  *int64          `json:"step_after,omitempty"`
-	Policy     *formats.Policy `json:"policy,omitempty"`
-	Message    string          `json:"message,omitempty"`
+	URI        string           `json:"uri"`
+	Backend    string           `json:"backend"`
+	State      string           `json:"state"`
+	Job        string           `json:"job,omitempty"`
+	StepBefore *int64           `json:"step_before,omitempty"`
+	StepAfter  *int64           `json:"step_after,omitempty"`
+	Policy     *receipts.Policy `json:"policy,omitempty"`
+	Message    string           `json:"message,omitempty"`
 }
 
 // Explain traces one trajectory, given its id or a unique prefix of it. It searches
 // every dataset and receipt under a URI (a run, an epoch or a dataset) and the
 // datasets from which these were made. It reads the ids and one row of wide
 // datasets, and the matching row of thin ones. An unknown or ambiguous id is a
-// formats.InputError.
+// fault.Input.
 func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 	sets, err := Find(ctx, uri)
 	if err != nil {
@@ -181,9 +183,9 @@ func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int6
 	switch {
 	case d.Stage == stageCurate:
 		return s.decided(ctx, d, row)
-	case d.Kind == formats.KindScores:
+	case d.Kind == schema.KindScores:
 		return s.scored(ctx, d, where)
-	case d.Kind == formats.KindGroups:
+	case d.Kind == schema.KindGroups:
 		return s.grouped(ctx, d, id, where)
 	case s.Rollout == nil:
 		return s.rolled(ctx, d, where)
@@ -196,7 +198,7 @@ func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int6
 func one[T any](ctx context.Context, d *dataset.Dataset, table string, row int64) (T, error) {
 	list, err := dataset.ReadAll[T](ctx, d, table, dataset.Range{First: row, Rows: 1})
 	if err == nil && len(list) == 0 {
-		err = formats.Invalid(d.URI(), "", nil, "it has no row %d", row)
+		err = fault.Invalid(d.URI(), "", nil, "it has no row %d", row)
 	}
 	if err != nil {
 		var none T

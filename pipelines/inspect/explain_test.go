@@ -11,8 +11,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // scoredRun writes a rollout and its scores.
@@ -24,9 +26,9 @@ func scoredRun(t *testing.T, root string, o random.Options, change func(*formats
 			change(&rows[g][i], &scores[g][i])
 		}
 	}
-	rollout = written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, rows, -1)
+	rollout = written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1)
 	ref := rollout.Ref("base", storage.Join(root, "score"))
-	spec := dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}
+	spec := dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}
 	return rollout, written(t, storage.Join(root, "score"), spec, scores, 0)
 }
 
@@ -86,7 +88,7 @@ func TestIDThatIsAPrefixOfAnother(t *testing.T) {
 		{"u", `none of the 2 datasets here has trajectory "u"`, "rollmill show"},
 	} {
 		_, err := Explain(t.Context(), root, c.asked)
-		var bad *formats.InputError
+		var bad *fault.Input
 		if !errors.As(err, &bad) || !strings.Contains(bad.What, c.says) || !strings.Contains(bad.Help, c.hint) {
 			t.Errorf("%q: %v", c.asked, err)
 		}

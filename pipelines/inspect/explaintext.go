@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 // WriteText writes the trace as text, a paragraph per step.
@@ -167,7 +167,7 @@ func (s *Submission) text(b *strings.Builder) {
 	if p := s.Policy; p != nil {
 		fmt.Fprintf(b, "; then %s, version %d answers", p.Model, p.Version)
 	}
-	if b.WriteString("\n"); s.Message != "" && s.State == formats.JobFailed {
+	if b.WriteString("\n"); s.Message != "" && s.State == receipts.JobFailed {
 		fmt.Fprintf(b, "          %s\n", oneLine(s.Message))
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Found holds the datasets and receipts that may have a trajectory.
@@ -28,7 +29,7 @@ type Found struct {
 // Receipt is a receipt and its URI.
 type Receipt struct {
 	URI string
-	formats.Receipt
+	receipts.Receipt
 }
 
 // Find returns the complete datasets and the receipts under the URI of a run, an
@@ -60,7 +61,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 		switch {
 		case errors.Is(err, dataset.ErrIncomplete):
 			g.Unfinished = append(g.Unfinished, err.Error())
-		case errors.Is(err, formats.ErrInvalid):
+		case errors.Is(err, fault.ErrInvalid):
 			g.Problems = append(g.Problems, err.Error())
 		case err != nil:
 			return nil, err
@@ -69,7 +70,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	}
 	if len(g.Datasets) == 0 {
 		return nil, cmp.Or(worst,
-			error(formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist,
+			error(fault.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist,
 				"there is no complete dataset")))
 	}
 	g.sort()
@@ -81,7 +82,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, folders map[string]bool) error {
 	folder := path.Dir(key)
 	switch name := path.Base(key); {
-	case name == formats.ReceiptFile:
+	case name == receipts.File:
 		return g.receipt(ctx, b, key, within(uri, folder))
 	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
 		folder = path.Dir(path.Dir(folder))
@@ -149,9 +150,9 @@ func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder stri
 	if err != nil {
 		return err
 	}
-	var r formats.Receipt
+	var r receipts.Receipt
 	if err := json.Unmarshal(data, &r); err != nil {
-		return formats.Invalid(storage.Redact(folder), "submit again", err, "its receipt cannot be read")
+		return fault.Invalid(storage.Redact(folder), "submit again", err, "its receipt cannot be read")
 	}
 	g.Receipts = append(g.Receipts, Receipt{storage.Redact(folder), r})
 	return nil

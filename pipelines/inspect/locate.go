@@ -3,9 +3,10 @@ package inspect
 import (
 	"context"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // located holds the rows of a trajectory.
@@ -41,7 +42,7 @@ func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, formats.Invalid(g.Root, hint, nil, "none of the %s here has trajectory %q",
+	return nil, fault.Invalid(g.Root, hint, nil, "none of the %s here has trajectory %q",
 		plural.Of(len(g.Datasets), "dataset"), id)
 }
 
@@ -77,7 +78,7 @@ func (g *Found) derivedRow(d *dataset.Dataset, at *located) (row int64, known bo
 // dataset also has the dropped ones.
 func idTable(d *dataset.Dataset) string {
 	if d.Stage == stageCurate {
-		return formats.TableDecisions
+		return schema.TableDecisions
 	}
 	return ""
 }

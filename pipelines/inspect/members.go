@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Comparison is a group of a dataset with its members side by side.
@@ -96,7 +97,7 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 	if some != nil {
 		hint = "its groups are " + strings.Join(some, ", ") + ", ..."
 	}
-	return nil, nil, formats.Invalid(s.Rows.URI(), hint, nil, "it has no group %q", id)
+	return nil, nil, fault.Invalid(s.Rows.URI(), hint, nil, "it has no group %q", id)
 }
 
 // add reads the members twice: for the messages that all share, then for the first

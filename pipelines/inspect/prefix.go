@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // idLength is the length of the ids that rollout makes. Other programs make their
@@ -38,9 +40,9 @@ func (g *Found) completeID(ctx context.Context, at *located) error {
 	ids := slices.Sorted(maps.Keys(begin))
 	switch {
 	case len(ids) > maxNamed:
-		return formats.Invalid(g.Root, "give more of the id", nil, "more than %d trajectories begin with %q", maxNamed, at.id)
+		return fault.Invalid(g.Root, "give more of the id", nil, "more than %d trajectories begin with %q", maxNamed, at.id)
 	case len(ids) > 1:
-		return formats.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q",
+		return fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q",
 			len(ids), at.id)
 	case len(ids) == 1:
 		at.id = ids[0]
@@ -99,7 +101,7 @@ func (g *Found) everyID(ctx context.Context, f func(id string) bool) error {
 // repeats reports whether a dataset has only trajectories of other datasets that
 // were found.
 func (g *Found) repeats(d *dataset.Dataset) bool {
-	if d.Kind == formats.KindTrajectories && d.Stage != stageCurate {
+	if d.Kind == schema.KindTrajectories && d.Stage != stageCurate {
 		return false
 	}
 	for _, ref := range d.Inputs {

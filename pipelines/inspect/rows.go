@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -22,17 +23,17 @@ import (
 // table: the ids, and light columns worth seeing. All columns are shown of any
 // other.
 var usual = map[string]string{
-	string(formats.KindTrajectories): "trajectory_id example_id epoch generation status stop_reason failure_class error " +
+	string(schema.KindTrajectories): "trajectory_id example_id epoch generation status stop_reason failure_class error " +
 		"sampled_tokens reward advantage answer",
-	string(formats.KindScores): "trajectory_id example_id epoch generation status reward failure error",
-	string(formats.KindGroups): "trajectory_id group_id generation status reward advantage no_advantage",
-	formats.TableGroups:        "group_id count valid mean std_pop min max solved",
-	formats.TableDecisions:     "trajectory_id group_id generation kept reason detail",
-	formats.TablePairs: "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score " +
+	string(schema.KindScores): "trajectory_id example_id epoch generation status reward failure error",
+	string(schema.KindGroups): "trajectory_id group_id generation status reward advantage no_advantage",
+	schema.TableGroups:        "group_id count valid mean std_pop min max solved",
+	schema.TableDecisions:     "trajectory_id group_id generation kept reason detail",
+	schema.TablePairs: "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score " +
 		"rejected_score margin chosen rejected",
-	formats.TableLabels:   "trajectory_id group_id generation desirable reward completion",
-	formats.TablePlan:     "example_id epoch first_generation generations reason count valid failed solved std_pop forked_from fork_call",
-	formats.TableExamples: "example_id policy_version attempts failed scored passes mean std_pop completion_tokens last_epoch",
+	schema.TableLabels:   "trajectory_id group_id generation desirable reward completion",
+	schema.TablePlan:     "example_id epoch first_generation generations reason count valid failed solved std_pop forked_from fork_call",
+	schema.TableExamples: "example_id policy_version attempts failed scored passes mean std_pop completion_tokens last_epoch",
 }
 
 // sparse are the texts that most rows do not have. JSON leaves them out of these
@@ -118,7 +119,7 @@ func split(d *dataset.Dataset, table string, names []string) (own, ofBase []stri
 	}
 	own = []string{"trajectory_id"}
 	for _, name := range names {
-		if name != "advantage" && hasColumn(formats.KindTrajectories, name) && !hasColumn(d.Kind, name) {
+		if name != "advantage" && hasColumn(schema.KindTrajectories, name) && !hasColumn(d.Kind, name) {
 			ofBase = append(ofBase, name)
 		} else {
 			own = append(own, name)
@@ -130,16 +131,16 @@ func split(d *dataset.Dataset, table string, names []string) (own, ofBase []stri
 	return own, ofBase
 }
 
-func hasColumn(kind formats.Kind, name string) bool {
-	return slices.ContainsFunc(formats.Columns(kind), func(c formats.Column) bool {
+func hasColumn(kind schema.Kind, name string) bool {
+	return slices.ContainsFunc(schema.Columns(kind), func(c schema.Column) bool {
 		return c.Path == name || strings.HasPrefix(c.Path, name+".")
 	})
 }
 
 // asDocumented orders the columns of a row as their documentation does: a file may
 // have others first (see parquet.Layout). Columns of a newer version are the last.
-func (v Values) asDocumented(kind formats.Kind) {
-	place, columns := map[string]int{}, formats.Columns(kind)
+func (v Values) asDocumented(kind schema.Kind) {
+	place, columns := map[string]int{}, schema.Columns(kind)
 	for i, c := range columns {
 		name, _, _ := strings.Cut(c.Path, ".")
 		place[name] = i - len(columns)
@@ -150,7 +151,7 @@ func (v Values) asDocumented(kind formats.Kind) {
 // selected calls f with the requested columns of the requested rows.
 func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f func(Row) error) error {
 	names := o.columns(d.Kind)
-	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(formats.KindTrajectories, o.Sort) {
+	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(schema.KindTrajectories, o.Sort) {
 		names = slices.Insert(slices.Clone(names), 1, o.Sort)
 	}
 	if o.Where == "" && o.Sort == "" && !o.Failed {
@@ -198,7 +199,7 @@ func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, erro
 		q.Order.Descending = !q.Order.Descending
 	}
 	if o.Failed {
-		q.Choices = map[string]string{"status": formats.StatusFailed}
+		q.Choices = map[string]string{"status": outcomes.StatusFailed}
 	}
 	return query.First(ctx, d, q, o.First, o.Rows)
 }
@@ -211,7 +212,7 @@ func (m misuse) Hint() string  { return m.hint }
 func (misuse) Misused() bool   { return true }
 
 // columns returns the names of the columns to show, none for all.
-func (o Options) columns(kind formats.Kind) []string {
+func (o Options) columns(kind schema.Kind) []string {
 	switch {
 	case slices.Contains(o.Columns, allColumns):
 		return nil
@@ -226,7 +227,7 @@ func (o Options) columns(kind formats.Kind) []string {
 // valuesOf returns the fields of a struct with columns of a file.
 func valuesOf(v reflect.Value) Values {
 	var out Values
-	for i, f := range formats.FieldsOf(v.Type()) { // each field has a column
+	for i, f := range schema.FieldsOf(v.Type()) { // each field has a column
 		out = append(out, Value{f.Name, valueOf(v.Field(i))})
 	}
 	return out

@@ -7,6 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options select what to show.
@@ -98,7 +100,7 @@ func RawGroup(ctx context.Context, uri, id string, f func(Row) error) error {
 func eachSelected(ctx context.Context, d *dataset.Dataset, o Options, f func(Row) error) error {
 	total := tableRows(d, o.Table)
 	if o.First < 0 || o.First > total {
-		return formats.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
+		return fault.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
 	}
 	return selected(ctx, d, o, total, f)
 }
@@ -122,11 +124,11 @@ func (g *GroupSizes) String() string {
 // groupSizes reads the sizes of the groups of a group dataset. It returns nil for
 // other datasets.
 func groupSizes(ctx context.Context, d *dataset.Dataset) (*GroupSizes, error) {
-	if _, ok := d.Tables[formats.TableGroups]; !ok || d.Kind != formats.KindGroups {
+	if _, ok := d.Tables[schema.TableGroups]; !ok || d.Kind != schema.KindGroups {
 		return nil, nil
 	}
 	g := &GroupSizes{}
-	for s, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
+	for s, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, allOf(d, schema.TableGroups)) {
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestShowReadsOnlyItsColumns checks that the payload, which is nearly all of a
@@ -98,7 +99,7 @@ func TestShowColumns(t *testing.T) {
 		}
 	}
 	_, err = Show(t.Context(), uri, Options{Rows: 1, Columns: []string{"run", "effrot"}})
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(bad.What, `no column "effrot"`) || !strings.Contains(bad.Help, "note, effort") {
 		t.Errorf("%v", err)
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 func (s *Trace) named(id, example string, epoch, generation int32) {
@@ -137,7 +140,7 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 
 // Made adds how a dataset's advantages were made.
 func (g *Grouped) Made(d *dataset.Dataset) {
-	var how formats.GroupState
+	var how training.GroupState
 	if json.Unmarshal(d.State, &how) == nil {
 		g.Estimator, g.Compat = how.Estimator, how.Compat
 	}
@@ -145,7 +148,7 @@ func (g *Grouped) Made(d *dataset.Dataset) {
 
 // statistics adds the statistics of the group.
 func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
-	for r, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
+	for r, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, allOf(d, schema.TableGroups)) {
 		if err != nil {
 			return err
 		}
@@ -158,14 +161,14 @@ func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
 }
 
 func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) error {
-	if _, has := d.Tables[formats.TablePairs]; !has {
+	if _, has := d.Tables[schema.TablePairs]; !has {
 		return nil
 	}
 	type pair struct {
 		ChosenID   string `parquet:"chosen_id"`
 		RejectedID string `parquet:"rejected_id"`
 	}
-	for p, err := range dataset.Each[pair](ctx, d, formats.TablePairs, allOf(d, formats.TablePairs)) {
+	for p, err := range dataset.Each[pair](ctx, d, schema.TablePairs, allOf(d, schema.TablePairs)) {
 		if err != nil {
 			return err
 		}
@@ -180,7 +183,7 @@ func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) erro
 }
 
 func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
-	r, err := one[formats.Decision](ctx, d, formats.TableDecisions, row)
+	r, err := one[decision.Decision](ctx, d, schema.TableDecisions, row)
 	if err != nil {
 		return err
 	}
@@ -193,7 +196,7 @@ func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 
 // RulesOf returns the rules of a curated dataset, in the order they ran.
 func RulesOf(d *dataset.Dataset) []string {
-	var state formats.CurateState
+	var state decision.CurateState
 	_ = json.Unmarshal(d.State, &state) // of another program: none
 	return state.Order
 }

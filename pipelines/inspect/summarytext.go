@@ -12,8 +12,9 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // The screen that the summary fits, with one line left for the prompt.
@@ -23,8 +24,8 @@ const (
 )
 
 // lacking names the rows of each kind that have a reason for what they lack.
-var lacking = map[formats.Kind]string{formats.KindTrajectories: "failed", formats.KindScores: "unscored",
-	formats.KindGroups: "excluded"}
+var lacking = map[schema.Kind]string{schema.KindTrajectories: "failed", schema.KindScores: "unscored",
+	schema.KindGroups: "excluded"}
 
 // barWidth is the length of a histogram's longest bar.
 const barWidth = 40
@@ -151,7 +152,7 @@ func figure(v float64) string {
 // next returns the flags of show that go on from here.
 func (v View) next() []string {
 	out := []string{"--rows 20"}
-	if v.Summary.Statuses[formats.StatusFailed] > 0 {
+	if v.Summary.Statuses[outcomes.StatusFailed] > 0 {
 		out = append(out, "--failed")
 	}
 	if v.Summary.Lowest != "" {

@@ -11,17 +11,18 @@ import (
 	"text/tabwriter"
 	"unicode"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // cellWidth is the number of characters of a text in a cell of the table.
 const cellWidth = 48
 
 // nouns are the names of the rows of each kind.
-var nouns = map[formats.Kind]string{formats.KindTrajectories: "trajectory", formats.KindScores: "score",
-	formats.KindGroups: "member"}
+var nouns = map[schema.Kind]string{schema.KindTrajectories: "trajectory", schema.KindScores: "score",
+	schema.KindGroups: "member"}
 
 // WriteText writes the view as text.
 func (v View) WriteText(w io.Writer) error {
@@ -73,12 +74,12 @@ func (v View) WriteText(w io.Writer) error {
 
 // writeFunnel writes what each rule of curate dropped.
 func (v View) writeFunnel(w io.Writer) error {
-	var s formats.CurateState
+	var s decision.CurateState
 	if v.Manifest.Stage != "curate" || json.Unmarshal(v.Manifest.State, &s) != nil {
 		return nil
 	}
 	rows := v.Manifest.Counts["kept"] + v.Manifest.Counts["dropped"]
-	return formats.WriteFunnel(w, formats.Funnel(s.Order, int64(v.Manifest.Facts["groups"]), rows, v.Manifest.Facts))
+	return decision.WriteFunnel(w, decision.Funnel(s.Order, int64(v.Manifest.Facts["groups"]), rows, v.Manifest.Facts))
 }
 
 // Line returns a text from a model or a program as one line without control

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/rollmill/rollmill/formats/yamldoc"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Kind is what a note says about a field of NAT.
@@ -40,7 +40,7 @@ func (n Note) String() string { return fmt.Sprintf("%s: %s: %s", n.Path, n.Kind,
 // in the order of the fields.
 func Convert(name string, data []byte) ([]byte, []Note, error) {
 	c := &converter{File: yamldoc.File{Name: name, Fail: func(place, hint, what string) error {
-		return stages.Errorf(stages.KindUsage, hint, "%s: %s", place, what)
+		return fault.Errorf(fault.Usage, hint, "%s: %s", place, what)
 	}}}
 	root, err := c.Root(data)
 	if err != nil {

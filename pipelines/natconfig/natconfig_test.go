@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/rollmill/rollmill/formats/yamldoc"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected configs under testdata")
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s\n%s", c.data, err, c.want, out)
 		}
-		if e := (*stages.Error)(nil); !errors.As(err, &e) || e.Kind != stages.KindUsage || e.Hint() == "" {
+		if e := (*fault.Error)(nil); !errors.As(err, &e) || e.Kind != fault.Usage || e.Hint() == "" {
 			t.Errorf("%q: %v is no usage error with a hint", c.data, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Stages are the options of the stages with what they choose from, and no input.
@@ -72,7 +73,7 @@ func (s Stages) again(ctx context.Context, d *dataset.Dataset, out string, progr
 			return err
 		}
 		for _, r := range o.Rules.All() { // those of pools are stored as they are
-			if pools, has := d.Params[r.Entry.Name]; has && r.Entry.Name == formats.RulePools {
+			if pools, has := d.Params[r.Entry.Name]; has && r.Entry.Name == decision.RulePools {
 				if err := filled(pools, r.Settings); err != nil {
 					return err
 				}
@@ -114,7 +115,7 @@ func inputs(ctx context.Context, d *dataset.Dataset) (map[string][]stages.Input,
 		out[r.Role] = append(out[r.Role], stages.Input{URI: in.URI(), AcceptGates: gates})
 	}
 	if len(out["base"]) == 0 {
-		return nil, formats.Invalid(d.URI(), "", nil, "its manifest names no dataset that it was made from")
+		return nil, fault.Invalid(d.URI(), "", nil, "its manifest names no dataset that it was made from")
 	}
 	return out, nil
 }

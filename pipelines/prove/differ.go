@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe" // finds columns in rows of any type, by their offsets
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // rounding is the relative difference up to which two numbers are equal: processors differ
@@ -82,7 +82,7 @@ func lists(a, b reflect.Value) *Difference {
 // fields compares the columns of two structs, without those that no digest covers, and
 // the digest of others.
 func fields(a, b reflect.Value) *Difference {
-	for _, f := range formats.FieldsOf(a.Type()) {
+	for _, f := range schema.FieldsOf(a.Type()) {
 		if f.Name == "payload_digest" || f.Volatile {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -67,9 +67,9 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 }
 
 // whitening returns what the batch leaves to its trainer: the normalization of advantages
-// over tokens that formats.Whitening defines, or nothing.
+// over tokens that training.Whitening defines, or nothing.
 func (b *batch) whitening(rows iter.Seq2[*trainers.SequenceRow, error]) (func(float64) float64, error) {
-	var state formats.CurateState
+	var state decision.CurateState
 	_ = json.Unmarshal(b.curated.State, &state) // one that cannot be read leaves nothing
 	if state.Advantages == nil || state.Advantages.Whiten == nil {
 		return func(advantage float64) float64 { return advantage }, nil

@@ -6,9 +6,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // TestLossOfWhitenedAdvantages: where the estimator leaves the whitening to the trainer, its
@@ -25,8 +26,8 @@ func TestLossOfWhitenedAdvantages(t *testing.T) {
 			}
 		}
 	}
-	for _, how := range []*formats.Whitening{nil, {}, {Sample: true, Epsilon: 0.5}, {Floor: 9}} {
-		state, err := json.Marshal(formats.CurateState{Advantages: &formats.GroupState{Whiten: how}})
+	for _, how := range []*training.Whitening{nil, {}, {Sample: true, Epsilon: 0.5}, {Floor: 9}} {
+		state, err := json.Marshal(decision.CurateState{Advantages: &training.GroupState{Whiten: how}})
 		if err != nil {
 			t.Fatal(err)
 		}

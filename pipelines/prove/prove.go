@@ -11,12 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/scratch"
 )
 
@@ -145,12 +146,12 @@ func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (P
 	switch {
 	case ctx.Err() != nil:
 		return proof, ctx.Err()
-	case errors.Is(err, formats.ErrInvalid) && !errors.Is(err, storage.ErrNotExist):
+	case errors.Is(err, fault.ErrInvalid) && !errors.Is(err, storage.ErrNotExist):
 		proof.Damage = cmp.Or(proof.Damage, err.Error())
 		return proof, nil
 	case err != nil:
 		proof.Unproved = err.Error()
-		if proof.Damage != "" && d.Kind == formats.KindTrajectories {
+		if proof.Damage != "" && d.Kind == schema.KindTrajectories {
 			proof.Differs, _ = payloads(ctx, d) // what cannot be read is the damage
 		}
 		return proof, ctx.Err()

@@ -13,6 +13,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/pipelines/inspect"
@@ -33,14 +35,14 @@ type batch struct {
 // it, and the loss that it gave back.
 func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
 	b := &batch{prover: p, receipt: r}
-	proof := Proof{Name: p.name(storage.Join(r.URI, formats.ReceiptFile)), Rows: r.Trajectories}
+	proof := Proof{Name: p.name(storage.Join(r.URI, receipts.File)), Rows: r.Trajectories}
 	if r.CuratedDigest == "" {
 		proof.Trained = "nothing was sent"
 		p.add(&proof)
 		return nil
 	}
 	at := slices.IndexFunc(p.found.Datasets, func(d *dataset.Dataset) bool {
-		return d.Kind == formats.KindTrajectories && d.RowsDigest.String() == r.CuratedDigest
+		return d.Kind == schema.KindTrajectories && d.RowsDigest.String() == r.CuratedDigest
 	})
 	if at < 0 {
 		proof.Unproved = "the dataset that it is about is not here: none has the rows digest " + r.CuratedDigest
@@ -118,7 +120,7 @@ func (b *batch) ledger(ctx context.Context, proof *Proof) (unproved string) {
 
 // recorded compares a receipt, with all its numbers, with the one in the ledger, and with
 // the submission there until that has one.
-func recorded(r *formats.Receipt, record *submit.Listed) *Difference {
+func recorded(r *receipts.Receipt, record *submit.Listed) *Difference {
 	for _, c := range [][3]string{{"curated_digest", r.CuratedDigest, record.Digest}, {"state", r.State, record.State}, {"job", r.Job, record.Job}} {
 		if c[1] != c[2] {
 			return &Difference{Column: c[0], Stored: c[1], Computed: c[2]}
@@ -153,7 +155,7 @@ func (b *batch) sequences(ctx context.Context) error {
 	}
 	stored = stored.Confined()
 	var made *storage.Bucket
-	var balance formats.Balance
+	var balance receipts.Balance
 	for i, per := range pers {
 		dir := filepath.Join(b.dir, fmt.Sprint(len(b.out.Proofs), "-", i)) // two receipts may have one key
 		if made, err = storage.Open(ctx, dir); err != nil {
@@ -179,7 +181,7 @@ func (b *batch) sequences(ctx context.Context) error {
 		}
 	}
 	if counted := b.receipt.Sequences[b.Sequences.File]; proof.Unproved == "" && proof.Differs == nil && counted != balance {
-		proof.Differs = &Difference{Column: formats.ReceiptFile + ": sequences", Stored: counted, Computed: balance}
+		proof.Differs = &Difference{Column: receipts.File + ": sequences", Stored: counted, Computed: balance}
 	}
 	b.add(&proof)
 	if proof.Unproved != "" || proof.Differs != nil {

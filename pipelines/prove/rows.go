@@ -11,7 +11,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -29,14 +31,14 @@ func compare(ctx context.Context, stored, made *dataset.Dataset, sound bool) (*D
 		return d.Tables[name].RowsDigest
 	}
 	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(stored.Tables))...) {
-		if name == formats.TablePlan && (stored.Params[drawn] != nil || stored.Params["plan-mix"] != nil) {
+		if name == schema.TablePlan && (stored.Params[drawn] != nil || stored.Params["plan-mix"] != nil) {
 			continue
 		}
 		was, is := digests(stored, name), digests(made, name)
 		if sound && was == is {
 			continue
 		}
-		if compareRows := tables[cmp.Or(formats.Kind(name), stored.Kind)]; compareRows != nil {
+		if compareRows := tables[cmp.Or(schema.Kind(name), stored.Kind)]; compareRows != nil {
 			if d, err := compareRows(ctx, stored, made, name, sound); err != nil {
 				return nil, err
 			} else if d != nil {
@@ -52,10 +54,10 @@ func compare(ctx context.Context, stored, made *dataset.Dataset, sound bool) (*D
 
 // tables compare the rows of the tables that are made again, by the kind of the main table
 // or the name of another, and return the first difference.
-var tables = map[formats.Kind]func(ctx context.Context, stored, made *dataset.Dataset, name string, sound bool) (*Difference, error){
-	formats.KindTrajectories: table[formats.Trajectory], formats.KindScores: table[formats.Score], formats.KindGroups: table[formats.Member],
-	formats.TableGroups: table[formats.GroupStats], formats.TablePairs: table[formats.Pair], formats.TableLabels: table[formats.Label],
-	formats.TableDecisions: table[formats.Decision], formats.TablePlan: table[formats.Planned], formats.TableExamples: table[formats.ExampleStats],
+var tables = map[schema.Kind]func(ctx context.Context, stored, made *dataset.Dataset, name string, sound bool) (*Difference, error){
+	schema.KindTrajectories: table[formats.Trajectory], schema.KindScores: table[formats.Score], schema.KindGroups: table[formats.Member],
+	schema.TableGroups: table[formats.GroupStats], schema.TablePairs: table[formats.Pair], schema.TableLabels: table[formats.Label],
+	schema.TableDecisions: table[decision.Decision], schema.TablePlan: table[decision.Planned], schema.TableExamples: table[decision.ExampleStats],
 }
 
 func table[T any](ctx context.Context, stored, made *dataset.Dataset, name string, sound bool) (*Difference, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 // WriteText writes a line for each proof, and the verdict.
@@ -68,7 +68,7 @@ func (d *Difference) String() string {
 	switch {
 	case d.TrajectoryID != "":
 		out = fmt.Sprintf("row %d, trajectory %s: %s", d.Row, d.TrajectoryID, out)
-	case strings.HasPrefix(d.Column, "_") && !strings.HasPrefix(d.Column, formats.ReceiptFile): // of a side table
+	case strings.HasPrefix(d.Column, "_") && !strings.HasPrefix(d.Column, receipts.File): // of a side table
 		out = fmt.Sprintf("row %d: %s", d.Row, out)
 	}
 	return out

@@ -13,9 +13,12 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // collect reads every epoch that has a finished rollout or a validation. The epochs
@@ -43,7 +46,7 @@ func collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 		}
 	}
 	if len(run.Epochs) == 0 {
-		return run, formats.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0",
+		return run, fault.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0",
 			storage.ErrNotExist, "no epoch has a finished rollout: there is none in epoch-0, nor in another")
 	}
 	slices.SortFunc(run.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
@@ -202,21 +205,21 @@ func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 }
 
 // ReadReceipt returns the receipt of a submission, or nil without one.
-func ReadReceipt(ctx context.Context, uri string) (*formats.Receipt, error) {
+func ReadReceipt(ctx context.Context, uri string) (*receipts.Receipt, error) {
 	bucket, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	data, err := bucket.Read(ctx, formats.ReceiptFile)
+	data, err := bucket.Read(ctx, receipts.File)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &formats.Receipt{}
+	r := &receipts.Receipt{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, formats.Invalid(storage.Join(bucket.URI(), formats.ReceiptFile), "", err, "not a receipt")
+		return nil, fault.Invalid(storage.Join(bucket.URI(), receipts.File), "", err, "not a receipt")
 	}
 	return r, nil
 }
@@ -255,7 +258,7 @@ func (s *summary) end() {
 
 func (s *summary) add(status string, reward *float64, named []formats.NamedReward) {
 	s.rows++
-	if status == formats.StatusFailed {
+	if status == outcomes.StatusFailed {
 		s.failed++
 	}
 	for _, r := range named {

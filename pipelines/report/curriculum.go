@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Curriculum is the state of the curriculum when an epoch was curated.
 type Curriculum struct {
-	formats.CurriculumState
+	decision.CurriculumState
 	Config map[string]any `json:"config"`      // curate's settings, as its manifest has them
 	Chosen []int          `json:"kept_groups"` // indexes of the groups of which a row was kept
 }
@@ -21,17 +23,17 @@ func curriculumOf(ctx context.Context, d *dataset.Dataset) (*Curriculum, error) 
 	if d.State == nil {
 		return nil, nil
 	}
-	var state formats.CurateState
+	var state decision.CurateState
 	if err := json.Unmarshal(d.State, &state); err != nil {
-		return nil, formats.Invalid(d.URI(), "", err, "the state of curate cannot be read")
+		return nil, fault.Invalid(d.URI(), "", err, "the state of curate cannot be read")
 	}
-	raw, ok := state.Rules[formats.RuleCurriculum]
+	raw, ok := state.Rules[decision.RuleCurriculum]
 	if !ok {
 		return nil, nil
 	}
 	c := &Curriculum{}
 	if err := json.Unmarshal(raw, &c.CurriculumState); err != nil {
-		return nil, formats.Invalid(d.URI(), "", err, "the state of the curriculum cannot be read")
+		return nil, fault.Invalid(d.URI(), "", err, "the state of the curriculum cannot be read")
 	}
 	c.Config, _ = d.Params["curriculum"].(map[string]any)
 	var err error
@@ -47,8 +49,8 @@ type decided struct {
 
 func chosen(ctx context.Context, d *dataset.Dataset) ([]int, error) {
 	out, at := []int{}, -1
-	all := dataset.Range{Rows: d.Tables[formats.TableDecisions].Rows}
-	err := dataset.Groups(ctx, d, formats.TableDecisions, all, func(r *decided) string { return r.GroupID },
+	all := dataset.Range{Rows: d.Tables[schema.TableDecisions].Rows}
+	err := dataset.Groups(ctx, d, schema.TableDecisions, all, func(r *decided) string { return r.GroupID },
 		func(_ int64, rows []decided) error {
 			at++
 			if slices.ContainsFunc(rows, func(r decided) bool { return r.Kept }) {

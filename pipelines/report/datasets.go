@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -74,7 +74,7 @@ func (e *Epoch) readScores(ctx context.Context, dir, last string) error {
 			if err != nil {
 				return err
 			}
-			if d == nil || d.Kind != formats.KindScores {
+			if d == nil || d.Kind != schema.KindScores {
 				continue
 			}
 			if e.Scores == nil {

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Add adds what the manifest of a finished stage says: all but what only its rows
@@ -30,7 +30,7 @@ func (e *Epoch) Add(stage string, m *dataset.Manifest, digest string) {
 		e.RunID, _ = m.Params["run"].(string)
 		e.Failures = m.Failures
 		e.Cost.add(m.Facts)
-		e.Train = &Sample{Trajectories: m.Rows, Failed: m.Counts[formats.StatusFailed]}
+		e.Train = &Sample{Trajectories: m.Rows, Failed: m.Counts[outcomes.StatusFailed]}
 	case "score":
 		e.Train = scored(m)
 	case "group": // as group counted, so that a flat group is one everywhere

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 type file struct {
@@ -45,7 +45,7 @@ type metrics struct {
 	StepAfter  *int64             `json:"step_after,omitempty"`
 	Trainer    map[string]float64 `json:"trainer,omitempty"` // the trainer's metrics
 
-	Sequences map[string]formats.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
+	Sequences map[string]receipts.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
 
 	Took
 }

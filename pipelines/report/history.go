@@ -10,8 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // ReadHistory returns the epochs that the history files of a run have, in three
@@ -76,7 +78,7 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 }
 
 func damagedHistory(b *storage.Bucket, name string, err error) error {
-	return formats.Invalid(storage.Join(b.URI(), name), "", err, "not a history of the report, which `rollmill report` makes again")
+	return fault.Invalid(storage.Join(b.URI(), name), "", err, "not a history of the report, which `rollmill report` makes again")
 }
 
 // weightsOf returns the weights of named rewards. Older files have only their names.
@@ -102,10 +104,10 @@ func (m *metrics) epoch() *Epoch {
 			Min: m.FilteredMinReward, Max: m.FilteredMaxReward}
 	}
 	if m.CurriculumPercentile != nil {
-		e.Curriculum = &Curriculum{CurriculumState: formats.CurriculumState{Share: *m.CurriculumPercentile}}
+		e.Curriculum = &Curriculum{CurriculumState: decision.CurriculumState{Share: *m.CurriculumPercentile}}
 	}
 	if m.Submission != "" {
-		e.Receipt = &formats.Receipt{State: m.Submission, StepBefore: m.StepBefore, StepAfter: m.StepAfter,
+		e.Receipt = &receipts.Receipt{State: m.Submission, StepBefore: m.StepBefore, StepAfter: m.StepAfter,
 			Metrics: m.Trainer, Sequences: m.Sequences}
 	}
 	return e

@@ -10,8 +10,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestHistoryHasTheFigures checks that what the report writes is read back: the figure
@@ -69,7 +69,7 @@ func TestHistoryHasTheFigures(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, trainingFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadHistory(ctx, b); !errors.Is(err, formats.ErrInvalid) {
+	if _, err := ReadHistory(ctx, b); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("a damaged file: %v", err)
 	}
 	if err := os.Remove(filepath.Join(root, metricsFile)); err != nil {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // writeEpoch writes a rollout, its scores and its groups, all of the first example's
@@ -36,7 +38,7 @@ func writeEpoch(t *testing.T, dir string, groups, members int, say func(g, m int
 		for m := range members {
 			row, reward := say(g, m), float64(m%2)
 			row.TrajectoryID, row.ExampleID, row.Generation, row.SampledTokens = formats.TrajectoryID("run", example, 0, m), example, int32(m), int32(50+g%90)
-			row.Status, row.StopReason = formats.StatusOK, formats.StopDone
+			row.Status, row.StopReason = outcomes.StatusOK, outcomes.StopDone
 			named := append([]formats.NamedReward{{Name: "won", Value: &reward, Weight: 1}}, row.Rewards...)
 			row.Rewards = nil
 			wide = append(wide, row)
@@ -49,22 +51,22 @@ func writeEpoch(t *testing.T, dir string, groups, members int, say func(g, m int
 	}
 	ctx := context.Background()
 	base, err := dataset.Open(ctx,
-		write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1),
+		write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1),
 		dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := base.Ref("base", dir+"/score")
-	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
+	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
 	r = base.Ref("base", dir+"/group")
-	s, err := dataset.Begin(ctx, dir+"/group", dataset.Spec{Stage: "group", Kind: formats.KindGroups, Inputs: []dataset.Ref{r}, Base: &r}, dataset.Options{})
+	s, err := dataset.Begin(ctx, dir+"/group", dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{r}, Base: &r}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := dataset.NewTable[formats.Member](s, "", 0).Write(ctx, grouped); err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(ctx, stats); err != nil {
+	if err := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(ctx, stats); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Commit(ctx, dataset.Outcome{Counts: map[string]int64{}}); err != nil {
@@ -210,7 +212,7 @@ func TestPageOfLongMessages(t *testing.T) {
 func TestPageOfLongErrors(t *testing.T) {
 	var failed []formats.NamedReward
 	for i := range 40 {
-		failed = append(failed, formats.NamedReward{Name: fmt.Sprintf("reward-%d", i), Failure: formats.RewardMissing, Error: strings.Repeat(`"`, 1000)})
+		failed = append(failed, formats.NamedReward{Name: fmt.Sprintf("reward-%d", i), Failure: outcomes.RewardMissing, Error: strings.Repeat(`"`, 1000)})
 	}
 	root := t.TempDir()
 	writeEpoch(t, root+"/epoch-0", 100, 2, func(int, int) formats.Trajectory {

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -61,7 +61,7 @@ type Epoch struct {
 	Flat       int64              `json:"flat_groups"`
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Curriculum *Curriculum        `json:"curriculum,omitempty"`
-	Receipt    *formats.Receipt   `json:"receipt,omitempty"`
+	Receipt    *receipts.Receipt  `json:"receipt,omitempty"`
 
 	// how far the log probabilities of the trainer, before its first step, are above those of
 	// the engine, in nats: the mean over trajectories; nil if the trainer gave none back

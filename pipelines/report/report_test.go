@@ -14,6 +14,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -27,22 +31,22 @@ func writeScores(t *testing.T, dir string, rewards [][]*float64) {
 	for e, group := range rewards {
 		for g, r := range group {
 			id, example := formats.TrajectoryID("run", string(rune('a'+e)), 0, g), string(rune('a'+e))
-			status := formats.StatusOK
+			status := outcomes.StatusOK
 			if r == nil {
-				status = formats.StatusFailed
+				status = outcomes.StatusFailed
 			}
-			wide = append(wide, formats.Trajectory{TrajectoryID: id, ExampleID: example, Generation: int32(g), Status: status, StopReason: formats.StopDone})
+			wide = append(wide, formats.Trajectory{TrajectoryID: id, ExampleID: example, Generation: int32(g), Status: status, StopReason: outcomes.StopDone})
 			thin = append(thin, formats.Score{TrajectoryID: id, ExampleID: example, Generation: int32(g), Status: status, Reward: r,
 				Rewards: []formats.NamedReward{{Name: "won", Value: r, Weight: 1}}})
 		}
 	}
-	base := write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1)
+	base := write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1)
 	ref, err := dataset.Open(ctx, base, dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := ref.Ref("base", dir+"/score")
-	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, thin, 0)
+	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, thin, 0)
 }
 
 type scoreKey struct {
@@ -63,11 +67,11 @@ func scoreAgain(t *testing.T, dir, name string, reward float64) {
 	}
 	scores := make([]formats.Score, len(rows))
 	for i, r := range rows {
-		scores[i] = formats.Score{TrajectoryID: r.ID, ExampleID: r.Example, Status: formats.StatusOK, Reward: &reward,
+		scores[i] = formats.Score{TrajectoryID: r.ID, ExampleID: r.Example, Status: outcomes.StatusOK, Reward: &reward,
 			Rewards: []formats.NamedReward{{Name: "new", Value: &reward, Weight: 1}}}
 	}
 	r := base.Ref("base", dir+"/"+name)
-	write(t, dir+"/"+name, dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
+	write(t, dir+"/"+name, dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
 }
 
 // TestFurtherScores: each score dataset of an epoch has its column and its plot,
@@ -80,7 +84,7 @@ func TestFurtherScores(t *testing.T) {
 	writeScores(t, root+"/epoch-1/validation", [][]*float64{{ptr(0.25)}, {ptr(1)}})
 	scoreAgain(t, root+"/epoch-1", "strict", 7)
 	scoreAgain(t, root+"/epoch-1/validation", "strict", 9)
-	write(t, root+"/epoch-1/copy", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, []formats.Trajectory{}, -1)
+	write(t, root+"/epoch-1/copy", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, []formats.Trajectory{}, -1)
 	if err := os.MkdirAll(root+"/epoch-1/notes", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +216,10 @@ func TestReportHasTheTokensThatWereHandedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	receipt, err := json.Marshal(formats.Receipt{Format: formats.ReceiptFormat, State: formats.JobCompleted,
-		Sequences: map[string]formats.Balance{"sequences.parquet": {Trajectories: 2, Sequences: 3, Tokens: 40, In: 44, Lost: 4, Shared: 17}}})
+	receipt, err := json.Marshal(receipts.Receipt{Format: receipts.Format, State: receipts.JobCompleted,
+		Sequences: map[string]receipts.Balance{"sequences.parquet": {Trajectories: 2, Sequences: 3, Tokens: 40, In: 44, Lost: 4, Shared: 17}}})
 	if err == nil {
-		err = b.Write(ctx, "epoch-0/submit/"+formats.ReceiptFile, receipt)
+		err = b.Write(ctx, "epoch-0/submit/"+receipts.File, receipt)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +243,7 @@ func TestReportHasTheTokensThatWereHandedOver(t *testing.T) {
 
 func TestCurriculumStateFields(t *testing.T) {
 	data, err := json.Marshal(stateOf(Epoch{Curriculum: &Curriculum{
-		CurriculumState: formats.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},
+		CurriculumState: decision.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},
 		Chosen:          []int{0, 2},
 		Config:          map[string]any{"initial": 0.3, "increment": 0.2, "interval": 5, "min-reward-diff": 0.1, "ascending": false, "random-subsample": nil},
 	}}))

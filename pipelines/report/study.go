@@ -9,6 +9,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
@@ -85,7 +88,7 @@ func offer(lists []*GroupList, g *formats.GroupStats) {
 // groups, without their members.
 func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
 	lists := newLists()
-	return lists, each(ctx, d, formats.TableGroups, func(_ int64, g *formats.GroupStats) { offer(lists, g) })
+	return lists, each(ctx, d, schema.TableGroups, func(_ int64, g *formats.GroupStats) { offer(lists, g) })
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
@@ -205,7 +208,7 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	doctor := doctor()
 	doctor.WantsGroups() // from their statistics
 	first := !s.hasGroups()
-	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains formats.Training) {
+	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains training.Training) {
 		doctor.Group(g, trains)
 		if first {
 			offer(s.lists, g)
@@ -264,19 +267,19 @@ func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
 
 // Funnel is what the rules of curate refused.
 type Funnel struct {
-	Steps []formats.FunnelStep // rules that refused something
-	Start int64                // trajectories that it began with
-	Quiet int                  // rules that refused nothing
+	Steps []decision.FunnelStep // rules that refused something
+	Start int64                 // trajectories that it began with
+	Quiet int                   // rules that refused nothing
 }
 
 // FunnelOf returns the funnel of a curated dataset, nil if another program wrote it.
 func FunnelOf(d *dataset.Dataset) *Funnel {
-	var state formats.CurateState
+	var state decision.CurateState
 	if json.Unmarshal(d.State, &state) != nil {
 		return nil
 	}
 	f := &Funnel{Start: d.Counts["kept"] + d.Counts["dropped"]}
-	for _, step := range formats.Funnel(state.Order, int64(d.Facts["groups"]), f.Start, d.Facts) {
+	for _, step := range decision.Funnel(state.Order, int64(d.Facts["groups"]), f.Start, d.Facts) {
 		if step.Trajectories > 0 || step.Groups > 0 {
 			f.Steps = append(f.Steps, step)
 		} else {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -32,7 +32,7 @@ func (r Run) WriteTable(w io.Writer) error {
 			text.Number(meanOf(e.Train)), text.Number(meanOf(e.Kept)), text.Number(meanOf(e.Validation)),
 			cells(names, func(name string) string { return text.Number(e.Validation.only(name).Mean) }),
 			cells(scores, func(name string) string { return text.Number(meanOf(e.Scores[name])) }), step(e),
-			cell(e.Receipt, func(r *formats.Receipt) string { return r.State }))
+			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }))
 	}
 	if err := t.Flush(); err != nil {
 		return err

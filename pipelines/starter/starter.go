@@ -22,7 +22,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 //go:embed templates
@@ -186,5 +186,5 @@ func quoted(text string) (string, error) {
 }
 
 func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "init: %w", fmt.Errorf(format, args...))
+	return fault.Errorf(fault.Usage, hint, "init: %w", fmt.Errorf(format, args...))
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Tasks are the user's own examples.
@@ -58,7 +58,7 @@ func TaskFile(path string) (string, error) {
 		}
 	}
 	if len(found) != 1 {
-		return "", formats.Invalid(path, "name the file with --from", nil, "the folder holds %s of examples: %s",
+		return "", fault.Invalid(path, "name the file with --from", nil, "the folder holds %s of examples: %s",
 			plural.Of(len(found), "file"), strings.Join(found, ", "))
 	}
 	return found[0], nil
@@ -83,7 +83,7 @@ func ReadTasks(uri string, r io.ReaderAt, size int64) (*Tasks, error) {
 	}
 	defer set.Close()
 	if t.Rows = report.Kept; t.Rows == 0 {
-		return nil, formats.Invalid(uri, "a row is an example", nil, "there is no example in it")
+		return nil, fault.Invalid(uri, "a row is an example", nil, "there is no example in it")
 	}
 	t.Numbers = t.Answer != ""
 	for i := range min(t.Rows, 1000) {

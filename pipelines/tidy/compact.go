@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // CompactOptions say which dataset is compacted, and how.
@@ -43,7 +43,7 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 		return nil, err
 	}
 	if d.Plain || dataset.Plain(uri) {
-		return nil, formats.Invalid(d.URI(), "write larger files with that tool", nil,
+		return nil, fault.Invalid(d.URI(), "write larger files with that tool", nil,
 			"another tool wrote its files, and compact copies only what rollmill wrote")
 	}
 	if err := d.Known(); err != nil {

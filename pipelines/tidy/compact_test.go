@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
 )
@@ -21,7 +22,7 @@ func sharded(t *testing.T, uri string, of int) *dataset.Dataset {
 	t.Helper()
 	var sealed *dataset.Dataset
 	for i := range of {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: of})
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: of})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // root is a run's folder and what is in it.
@@ -60,7 +61,7 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 		case dataset.ManifestFile:
 			objects[dir] = nil
 			r.newest = max(r.newest, epochOf(dir))
-		case formats.ReceiptFile:
+		case receipts.File:
 			if err := r.receipt(ctx, x.Key, dir); err != nil {
 				return nil, err
 			}
@@ -68,7 +69,7 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 		all = append(all, x)
 	}
 	if len(objects) == 0 {
-		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0",
+		return nil, fault.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0",
 			storage.ErrNotExist, "there is no complete dataset")
 	}
 	for _, x := range all {
@@ -130,7 +131,7 @@ func (r *root) survey(ctx context.Context, o PruneOptions, objects map[string][]
 				return err
 			}
 			f.Folder, err = dataset.Survey(inner, b, objects[f.key], r.now.Add(-o.Grace))
-			if errors.Is(err, formats.ErrInvalid) {
+			if errors.Is(err, fault.ErrInvalid) {
 				failed[i], err = err, nil
 			}
 			return err
@@ -157,14 +158,14 @@ func (r *root) receipt(ctx context.Context, key, dir string) error {
 	if err != nil {
 		return err
 	}
-	var receipt formats.Receipt
+	var receipt receipts.Receipt
 	if err := json.Unmarshal(data, &receipt); err != nil {
 		r.waiting[epochOf(dir)] = "its receipt cannot be read"
-		r.problems = append(r.problems, formats.Invalid(storage.Join(r.bucket.URI(), key), "", err, "not a receipt").Error())
+		r.problems = append(r.problems, fault.Invalid(storage.Join(r.bucket.URI(), key), "", err, "not a receipt").Error())
 		return nil
 	}
 	r.receipts[dir] = true
-	if receipt.State == formats.JobPending || receipt.State == formats.JobRunning {
+	if receipt.State == receipts.JobPending || receipt.State == receipts.JobRunning {
 		r.waiting[epochOf(dir)] = "its submission is " + receipt.State
 		r.waiting[receipt.Epoch] = "its submission is " + receipt.State
 	}

@@ -18,6 +18,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
 	"github.com/rollmill/rollmill/storage/s3test"
@@ -36,14 +39,14 @@ func write(t *testing.T, root, key, base string) {
 	uri := storage.Join(root, key)
 	_, stage := storage.Split(uri)
 	stage, _, _ = strings.Cut(stage, "?")
-	spec := dataset.Spec{Stage: stage, Kind: formats.KindTrajectories, Params: map[string]any{"key": key}}
+	spec := dataset.Spec{Stage: stage, Kind: schema.KindTrajectories, Params: map[string]any{"key": key}}
 	if base != "" {
 		d, err := dataset.Open(t.Context(), storage.Join(root, base), dataset.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref := d.Ref("base", uri)
-		spec.Kind, spec.Inputs, spec.Base = formats.KindScores, []dataset.Ref{ref}, &ref
+		spec.Kind, spec.Inputs, spec.Base = schema.KindScores, []dataset.Ref{ref}, &ref
 	}
 	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
 	if err != nil {
@@ -52,9 +55,9 @@ func write(t *testing.T, root, key, base string) {
 	id := formats.TrajectoryID("run", key, 0, 0)
 	if base == "" {
 		err = dataset.NewTable[formats.Trajectory](s, "", -1).
-			Write(t.Context(), []formats.Trajectory{{TrajectoryID: id, ExampleID: "a", Status: formats.StatusOK, StopReason: formats.StopDone}})
+			Write(t.Context(), []formats.Trajectory{{TrajectoryID: id, ExampleID: "a", Status: outcomes.StatusOK, StopReason: outcomes.StopDone}})
 	} else {
-		err = dataset.NewTable[formats.Score](s, "", 0).Write(t.Context(), []formats.Score{{TrajectoryID: id, ExampleID: "a", Status: formats.StatusOK}})
+		err = dataset.NewTable[formats.Score](s, "", 0).Write(t.Context(), []formats.Score{{TrajectoryID: id, ExampleID: "a", Status: outcomes.StatusOK}})
 	}
 	if _, failed := s.Commit(t.Context(), dataset.Outcome{}); err != nil || failed != nil {
 		t.Fatal(err, failed)
@@ -63,11 +66,11 @@ func write(t *testing.T, root, key, base string) {
 
 func receipt(t *testing.T, root, dir, state string, epoch int) {
 	t.Helper()
-	data, err := json.Marshal(formats.Receipt{Format: formats.ReceiptFormat, State: state, Epoch: epoch})
+	data, err := json.Marshal(receipts.Receipt{Format: receipts.Format, State: state, Epoch: epoch})
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, root, dir+"/"+formats.ReceiptFile, string(data))
+	put(t, root, dir+"/"+receipts.File, string(data))
 }
 
 func put(t *testing.T, root, key, text string) {
@@ -88,7 +91,7 @@ func epoch(t *testing.T, root, dir string, e int) {
 	write(t, root, dir+"/score", dir+"/rollout")
 	write(t, root, dir+"/group", dir+"/rollout")
 	write(t, root, dir+"/curate", "")
-	receipt(t, root, dir+"/submit", formats.JobCompleted, e)
+	receipt(t, root, dir+"/submit", receipts.JobCompleted, e)
 }
 
 // line writes a run of four epochs; the first has an extension, and the first and
@@ -96,7 +99,7 @@ func epoch(t *testing.T, root, dir string, e int) {
 func line(t *testing.T, root string) {
 	t.Helper()
 	put(t, root, ".rollmill/run.json", "{}")
-	receipt(t, root, "policy", formats.JobPrepared, 0)
+	receipt(t, root, "policy", receipts.JobPrepared, 0)
 	for e := range 4 {
 		epoch(t, root, fmt.Sprint("epoch-", e), e)
 	}
@@ -161,10 +164,10 @@ func TestRules(t *testing.T) {
 			removed: "epoch-0/curate epoch-0/extended/curate epoch-0/extended/score epoch-0/score epoch-0/validation/score"},
 		"a submission is not finished": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
 			kept:    map[string]string{"epoch-1/rollout": "its submission is running"},
-			prepare: func(t *testing.T, root string) { receipt(t, root, "epoch-1/submit", formats.JobRunning, 1) }},
+			prepare: func(t *testing.T, root string) { receipt(t, root, "epoch-1/submit", receipts.JobRunning, 1) }},
 		"another receipt waits on the epoch": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
 			kept:    map[string]string{"epoch-1/rollout": "its submission is pending"},
-			prepare: func(t *testing.T, root string) { receipt(t, root, "again/submit", formats.JobPending, 1) }},
+			prepare: func(t *testing.T, root string) { receipt(t, root, "again/submit", receipts.JobPending, 1) }},
 		"a receipt cannot be read": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
 			kept:    map[string]string{"epoch-1/rollout": "its receipt cannot be read"},
 			prepare: func(t *testing.T, root string) { put(t, root, "epoch-1/submit/_receipt.json", "{") }},
@@ -366,7 +369,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 			t.Fatal(p, err)
 		}
 		uri := storage.Join(root, "epoch-0/rollout")
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 2, Kind: formats.KindTrajectories}, dataset.Options{Overwrite: true})
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 2, Kind: schema.KindTrajectories}, dataset.Options{Overwrite: true})
 		if err != nil {
 			t.Fatal(err)
 		}

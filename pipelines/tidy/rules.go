@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // readers maps the stages whose datasets can be removed to the last stage of their
@@ -68,7 +68,7 @@ func (o PruneOptions) epochs(ctx context.Context, r *root) (func(int) bool, erro
 		return func(int) bool { return true }, nil
 	}
 	if r.newest < 0 {
-		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0", nil,
+		return nil, fault.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0", nil,
 			"%s needs epochs, and there are none", o.rule())
 	}
 	keep, have := map[int]bool{-1: true, r.newest: true}, map[int]bool{}

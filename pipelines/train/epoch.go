@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -16,7 +16,7 @@ import (
 )
 
 // prepare asks the trainer for the policy of the first epoch.
-func (o Options) prepare(ctx context.Context) (*formats.Receipt, error) {
+func (o Options) prepare(ctx context.Context) (*receipts.Receipt, error) {
 	s, err := o.submitTo(ctx, o.layout().Policy())
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (o Options) each(ctx context.Context, e int, prefix string, done map[string
 }
 
 // epoch runs the five stages and returns the receipt.
-func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt,
-	done map[string]stages.Report) (*formats.Receipt, error) {
+func (o Options) epoch(ctx context.Context, e int, before *receipts.Receipt,
+	done map[string]stages.Report) (*receipts.Receipt, error) {
 	env, dir := o.env(e, false), o.layout().Epoch(e)
 	previous, err := o.previous(ctx, e)
 	if err != nil {
@@ -88,19 +88,19 @@ func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt,
 
 // pruned returns the receipt of an epoch of which prune removed a dataset after it
 // was trained. err is the error of the stage that found this.
-func (o Options) pruned(ctx context.Context, e int, err error) (*formats.Receipt, error) {
+func (o Options) pruned(ctx context.Context, e int, err error) (*receipts.Receipt, error) {
 	bucket, failed := storage.Open(ctx, o.layout().Stage(e, "submit"))
 	if failed != nil {
 		return nil, failed
 	}
 	receipt, failed := submit.ReadReceipt(ctx, bucket)
-	if failed != nil || receipt.State == formats.JobPending || receipt.State == formats.JobRunning {
+	if failed != nil || receipt.State == receipts.JobPending || receipt.State == receipts.JobRunning {
 		return nil, errors.Join(err, failed)
 	}
 	return receipt, nil
 }
 
-func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, done map[string]stages.Report) error {
+func (o Options) validate(ctx context.Context, e int, receipt *receipts.Receipt, done map[string]stages.Report) error {
 	report, err := o.rollout(ctx, o.Validation.Rollout, o.env(e, true), e, receipt, o.layout().Validation(e, "rollout"))
 	if dataset.PrunedIn(err) != nil { // it was complete
 		return nil
@@ -120,7 +120,7 @@ func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, 
 	return nil
 }
 
-func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *formats.Receipt,
+func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *receipts.Receipt,
 	out string) (stages.Report, error) {
 	r.Env, r.Epoch, r.Out.URI = env, &e, out
 	if receipt.Policy != nil {
@@ -134,8 +134,8 @@ func (o Options) score(ctx context.Context, s score.Options, env stages.Env, in,
 	return score.Run(ctx, s)
 }
 
-func (o Options) submit(ctx context.Context, e int, curated string, before *formats.Receipt,
-	done map[string]stages.Report) (*formats.Receipt, error) {
+func (o Options) submit(ctx context.Context, e int, curated string, before *receipts.Receipt,
+	done map[string]stages.Report) (*receipts.Receipt, error) {
 	s, err := o.submitTo(ctx, o.layout().Stage(e, "submit"))
 	if err != nil {
 		return nil, err
@@ -148,14 +148,14 @@ func (o Options) submit(ctx context.Context, e int, curated string, before *form
 	if err != nil {
 		return result.Receipt, fmt.Errorf("submit: %w", err)
 	}
-	if r := result.Receipt; r.State == formats.JobCompleted && r.Policy == nil && before.Policy != nil {
+	if r := result.Receipt; r.State == receipts.JobCompleted && r.Policy == nil && before.Policy != nil {
 		if result.Receipt, err = s.PolicyNow(ctx, *r, *before.Policy); err != nil {
 			return r, fmt.Errorf("submit: %w", err)
 		}
 	}
 	done["submit"] = result.Report
 	o.stageDone(e, result.Report)
-	if o.Submit.Echo && result.Receipt.State == formats.JobCompleted {
+	if o.Submit.Echo && result.Receipt.State == receipts.JobCompleted {
 		report, err := o.Echo(ctx, s.Env, s.In, result.Receipt, o.layout().Stage(e, "submit"))
 		if err != nil {
 			return result.Receipt, fmt.Errorf("echo: %w", err)

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	summary "github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -14,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Refill is dynamic sampling (DAPO, arXiv 2503.14476) over datasets: while too few groups of an
@@ -35,11 +37,11 @@ func (r *Refill) Declare(d *plugin.Declarer) {
 // validate refuses settings that cannot be meant, with a plan that is drawn for the next epoch or not.
 func (r Refill) validate(drawn bool) error {
 	if drawn && r.Rounds > 0 {
-		return stages.Errorf(stages.KindUsage, "leave --plan-mix and --plan-pass-rate out, or --refill-rounds",
+		return fault.Errorf(fault.Usage, "leave --plan-mix and --plan-pass-rate out, or --refill-rounds",
 			"refill: the plan is drawn for the next epoch, and does not say what this one lacks")
 	}
 	if r.Rounds < 0 || r.Groups < 0 || r.Groups > 0 && r.Rounds == 0 {
-		return stages.Errorf(stages.KindUsage, "give --refill-rounds a number, such as 2", "--refill-rounds %d, --target-groups %d", r.Rounds, r.Groups)
+		return fault.Errorf(fault.Usage, "give --refill-rounds a number, such as 2", "--refill-rounds %d, --target-groups %d", r.Rounds, r.Groups)
 	}
 	return nil
 }
@@ -47,7 +49,7 @@ func (r Refill) validate(drawn bool) error {
 // Again samples more in an epoch, with the policy that sampled it, until o.Refill is content, no
 // example deserves more or the budget is spent. It returns the curated dataset of the last round. Rounds
 // that are complete are not made again.
-func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done map[string]stages.Report) (curated string, err error) {
+func (o Options) Again(ctx context.Context, e int, policy *receipts.Policy, done map[string]stages.Report) (curated string, err error) {
 	if err := o.Refill.validate(o.Curate.PlanTable.Drawn()); err != nil {
 		return "", err
 	}
@@ -61,7 +63,7 @@ func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done 
 		if err != nil {
 			return "", err
 		}
-		if d.Tables[formats.TablePlan].Rows == 0 || o.Refill.Groups > 0 && int(d.Facts["groups_kept"]) >= o.Refill.Groups {
+		if d.Tables[schema.TablePlan].Rows == 0 || o.Refill.Groups > 0 && int(d.Facts["groups_kept"]) >= o.Refill.Groups {
 			return curated, nil
 		}
 		before, err := dataset.Open(ctx, storage.Join(dir, "rollout"), dataset.OpenOptions{IgnoreGates: true})
@@ -74,7 +76,7 @@ func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done 
 		left, ok := o.Rollout.Budget.Left(shards, before.Facts)
 		if !ok {
 			o.Logger().Warn("the budget is spent, so the epoch is not refilled any more; a larger one goes on", "epoch", e, "rounds", n-1,
-				"of", o.Refill.Rounds, "groups kept", d.Facts["groups_kept"], "planned", d.Tables[formats.TablePlan].Rows)
+				"of", o.Refill.Rounds, "groups kept", d.Facts["groups_kept"], "planned", d.Tables[schema.TablePlan].Rows)
 			return curated, nil
 		}
 		next := storage.Join(dir, "extended")
@@ -86,7 +88,7 @@ func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done 
 }
 
 // round extends an epoch's rollouts in dir by what is planned there.
-func (o Options) round(ctx context.Context, e, n int, dir, next string, policy *formats.Policy, left rollout.Budget,
+func (o Options) round(ctx context.Context, e, n int, dir, next string, policy *receipts.Policy, left rollout.Budget,
 	done map[string]stages.Report) error {
 	env, accept := o.env(e, false), o.Curate.In.AcceptGates
 	previous, err := o.previous(ctx, e)

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/pipelines/train"
@@ -158,7 +158,7 @@ func TestRefillEnds(t *testing.T) {
 			if most := o.Rollout.Budget.Tokens; most > 0 && d.Facts["prompt_tokens"]+d.Facts["completion_tokens"] > float64(most)+8*1500 {
 				t.Errorf("%v tokens of a budget of %d", d.Facts, most)
 			}
-			if d.Counts[formats.StatusSkipped] > 0 != (name == "the budget") {
+			if d.Counts[outcomes.StatusSkipped] > 0 != (name == "the budget") {
 				t.Errorf("%v", d.Counts)
 			}
 		})

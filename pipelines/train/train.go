@@ -20,8 +20,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	summary "github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
@@ -31,6 +31,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options holds the options of each stage. Run sets the inputs, the outputs, the
@@ -55,7 +56,7 @@ type Options struct {
 
 	// Echo scores a batch by what its trainer gave back, beside the receipt at a URI, if
 	// Submit.Echo asks for it.
-	Echo func(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error)
+	Echo func(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error)
 
 	Validation *Validation // nil for none
 
@@ -76,9 +77,9 @@ type Validation struct {
 
 // Report is the result of a run.
 type Report struct {
-	Root   string          `json:"root"`
-	Epochs []Epoch         `json:"epochs"`
-	Policy *formats.Policy `json:"policy,omitempty"` // after the last epoch
+	Root   string           `json:"root"`
+	Epochs []Epoch          `json:"epochs"`
+	Policy *receipts.Policy `json:"policy,omitempty"` // after the last epoch
 }
 
 // Epoch holds the reports of one epoch's stages. The last epoch may have only a
@@ -87,7 +88,7 @@ type Epoch struct {
 	Epoch      int                      `json:"epoch"`
 	Stages     map[string]stages.Report `json:"stages"`
 	Validation map[string]stages.Report `json:"validation,omitempty"`
-	Receipt    *formats.Receipt         `json:"receipt,omitempty"`
+	Receipt    *receipts.Receipt        `json:"receipt,omitempty"`
 }
 
 // Validate checks the options before any model call.
@@ -97,13 +98,13 @@ func (o Options) Validate() error {
 	}
 	switch {
 	case o.Root == "":
-		return stages.Errorf(stages.KindUsage, "", "train: no root")
+		return fault.Errorf(fault.Usage, "", "train: no root")
 	case o.Epochs < 1:
-		return stages.Errorf(stages.KindUsage, "", "train: --epochs %d: must be at least 1", o.Epochs)
+		return fault.Errorf(fault.Usage, "", "train: --epochs %d: must be at least 1", o.Epochs)
 	case o.Validation != nil && o.Validation.Every < 1:
-		return stages.Errorf(stages.KindUsage, "", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
+		return fault.Errorf(fault.Usage, "", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():
-		return stages.Errorf(stages.KindUsage, "set rollout.generations: 8 is usual, 2 is the least",
+		return fault.Errorf(fault.Usage, "set rollout.generations: 8 is usual, 2 is the least",
 			"train: --generations %d: estimator %q compares the attempts at one example; with one attempt there is nothing "+
 				"to compare, and nothing would be trained",
 			max(1, o.Rollout.Generations), o.Group.Estimator.Name)
@@ -158,7 +159,7 @@ func otherSettings(err error) error {
 	if !errors.As(err, &old) || old.Late {
 		return err
 	}
-	return stages.Errorf(stages.KindUsage,
+	return fault.Errorf(fault.Usage,
 		"a run keeps the settings, programs and examples that it began with: undo the change, or begin another run with "+
 			"another --root (root in the config file)", "%w", err)
 }

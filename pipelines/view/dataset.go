@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/report"
 )
 
@@ -15,7 +16,7 @@ type datasetModel struct {
 	Frame
 	*Found
 	Dataset *dataset.Dataset // nil of a receipt
-	Receipt *formats.Receipt
+	Receipt *receipts.Receipt
 	HasRows bool // has trajectories, of its own or of its base
 	Inputs  []input
 }
@@ -45,7 +46,7 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	m.Dataset = d
-	m.HasRows = slices.Contains([]formats.Kind{formats.KindTrajectories, formats.KindScores, formats.KindGroups}, d.Kind)
+	m.HasRows = slices.Contains([]schema.Kind{schema.KindTrajectories, schema.KindScores, schema.KindGroups}, d.Kind)
 	for _, ref := range d.Inputs {
 		m.Inputs = append(m.Inputs, input{ref, s.datasets.input(f.Key, ref)})
 	}

@@ -13,9 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Found is a dataset below the root, or the beginning of one.
@@ -158,7 +159,7 @@ func (c *catalogue) read(ctx context.Context) (*listing, error) {
 		return !f.Complete && !f.Receipt && f.Parts+f.Segments+f.Begun == 0
 	})
 	if len(l.byKey) == 0 {
-		return nil, formats.Invalid(storage.Redact(c.root), "name the folder of a run, which holds epoch-0, or of a dataset",
+		return nil, fault.Invalid(storage.Redact(c.root), "name the folder of a run, which holds epoch-0, or of a dataset",
 			storage.ErrNotExist, "no dataset")
 	}
 	l.assign()
@@ -230,7 +231,7 @@ func (l *listing) add(root string, o storage.Object) {
 		f.Begun++
 	case name == dataset.ManifestFile:
 		f.Complete, f.Written = true, o.ModTime
-	case name == formats.ReceiptFile:
+	case name == receipts.File:
 		f.Receipt, f.Written = true, o.ModTime
 	case strings.HasPrefix(name, "part-") && path.Ext(name) == ".parquet": // not an export's
 		f.Parts++

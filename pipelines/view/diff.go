@@ -10,8 +10,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 )
@@ -80,7 +80,7 @@ func (s *Server) pairs(ctx context.Context, m *diffModel, l *listing) (a, b stri
 	opened := map[*Found]*dataset.Dataset{}
 	for _, f := range scores {
 		d, err := s.open(ctx, f)
-		if err != nil || d.Base == nil || d.Kind != formats.KindScores {
+		if err != nil || d.Base == nil || d.Kind != schema.KindScores {
 			continue // its own page says what is wrong
 		}
 		opened[f] = d

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 type epochModel struct {
@@ -19,7 +20,7 @@ type epochModel struct {
 	Tiles      []report.Tile
 	Components []report.Tile
 	Problems   []string
-	Receipt    *formats.Receipt
+	Receipt    *receipts.Receipt
 	Funnel     *report.Funnel
 	Stops      []counted
 	Groups     *Found // the dataset of the lists
@@ -56,7 +57,7 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 		m.Next = epochLink(l.run, e+1)
 	}
 	known, err := s.recorded(r.Context(), l)
-	if err != nil && !errors.Is(err, formats.ErrInvalid) {
+	if err != nil && !errors.Is(err, fault.ErrInvalid) {
 		return nil, err
 	}
 	if err := s.openAll(r.Context(), m.Datasets); err != nil {
@@ -67,7 +68,7 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 		recorded = known[at]
 	}
 	switch m.Epoch, _, err = s.current(r.Context(), finished(all[e]), recorded, e); {
-	case errors.Is(err, formats.ErrInvalid): // read names the file
+	case errors.Is(err, fault.ErrInvalid): // read names the file
 		m.Epoch = recorded
 	case err != nil:
 		return nil, err

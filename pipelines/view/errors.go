@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // requestError is an error with the status of its page.
@@ -46,7 +46,7 @@ func statusOf(err error) int {
 		return known.status
 	case errors.Is(err, storage.ErrNotExist):
 		return http.StatusNotFound
-	case errors.Is(err, formats.ErrInvalid):
+	case errors.Is(err, fault.ErrInvalid):
 		return http.StatusUnprocessableEntity
 	case errors.Is(err, storage.ErrTemporary), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable
@@ -75,7 +75,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	m := errorModel{Status: statusOf(err), What: err.Error()}
 	m.Title = http.StatusText(m.Status)
-	m.Hint = formats.HintOf(err)
+	m.Hint = fault.HintOf(err)
 	if m.Status >= http.StatusInternalServerError {
 		s.log.Warn("a page failed", "path", r.URL.Path, "error", err)
 	}

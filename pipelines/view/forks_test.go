@@ -7,6 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -17,7 +19,7 @@ func TestForkPages(t *testing.T) {
 	rows := []formats.Trajectory{toolTrajectory("391"), toolTrajectory("390"), toolTrajectory("389")}
 	for i := range rows {
 		row := &rows[i]
-		row.ExampleID, row.Run, row.Generation, row.Example, row.Status, row.StopReason = "e", "run", int32(i), "{}", formats.StatusOK, formats.StopDone
+		row.ExampleID, row.Run, row.Generation, row.Example, row.Status, row.StopReason = "e", "run", int32(i), "{}", outcomes.StatusOK, outcomes.StopDone
 		row.TrajectoryID = formats.TrajectoryID("run", "e", 0, i)
 		call := formats.Call{Model: "m", Sampling: "{}", Tools: -1, Target: true, Attempts: 1}
 		row.Calls = []formats.Call{call, call}
@@ -28,7 +30,7 @@ func TestForkPages(t *testing.T) {
 		}
 		row.SetPayloadDigest()
 	}
-	written(t, storage.Join(root, "epoch-0", "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, [][]formats.Trajectory{rows}, -1)
+	written(t, storage.Join(root, "epoch-0", "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{rows}, -1)
 	r := reads(t, root)
 	group := "/d/epoch-0%2Frollout/g/" + url.PathEscape(formats.GroupOf("e", 0, rows[0].TrajectoryID, new(int32(1))))
 	r.has(r.page(trajectoryPath(rows[0].TrajectoryID)), `href="`+group+`">2 other endings from call 1 on`)

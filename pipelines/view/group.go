@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -141,7 +142,7 @@ func factsOf(x *query.Index, number uint32, rows []uint32) []inspect.Fact {
 // membersText returns the number of members, with those of each status if they differ.
 func membersText(n int, statuses map[string]int) string {
 	var parts []string
-	for _, s := range formats.Statuses {
+	for _, s := range outcomes.Statuses {
 		if statuses[s] > 0 && statuses[s] < n {
 			parts = append(parts, strconv.Itoa(statuses[s])+" "+s)
 		}

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // historyFiles are the report's files that the run page reads.
@@ -36,7 +36,7 @@ func (s *Server) recorded(ctx context.Context, l *listing) ([]report.Epoch, erro
 		if err != nil {
 			return h, err
 		}
-		if h.is, h.err = report.ReadHistory(ctx, b); h.err != nil && !errors.Is(h.err, formats.ErrInvalid) {
+		if h.is, h.err = report.ReadHistory(ctx, b); h.err != nil && !errors.Is(h.err, fault.ErrInvalid) {
 			return h, h.err // the next request reads again
 		}
 		return h, nil
@@ -62,7 +62,7 @@ type figures struct {
 // manifest is looked at, if all is true; else those that are newer than the report's files.
 func (s *Server) counted(ctx context.Context, l *listing, all bool) (f figures, err error) {
 	known, err := s.recorded(ctx, l)
-	if errors.Is(err, formats.ErrInvalid) {
+	if errors.Is(err, fault.ErrInvalid) {
 		f.damaged = append(f.damaged, err.Error())
 	} else if err != nil {
 		return f, err
@@ -98,7 +98,7 @@ func (s *Server) counted(ctx context.Context, l *listing, all bool) (f figures, 
 				// it has no digest; the epoch's page names a damaged one
 				out[i].Receipt, _ = report.ReadReceipt(ctx, stages["submit"].URI)
 			}
-			if errors.Is(err, formats.ErrInvalid) {
+			if errors.Is(err, fault.ErrInvalid) {
 				damage[i], err = err, nil
 			}
 			return err

@@ -10,7 +10,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -48,7 +50,7 @@ func scoredEpoch(t testing.TB, root string, change func([]formats.Trajectory)) [
 	for _, g := range groups {
 		change(g)
 	}
-	base := written(t, storage.Join(root, "epoch-0", "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, groups, -1)
+	base := written(t, storage.Join(root, "epoch-0", "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1)
 	var all []formats.Score
 	for _, name := range []string{"score", "score-2"} {
 		scores := slices.Collect(random.Scores(1, rowsOfTests))
@@ -69,7 +71,7 @@ func scoredEpoch(t testing.TB, root string, change func([]formats.Trajectory)) [
 		}
 		uri := storage.Join(root, "epoch-0", name)
 		ref := base.Ref("base", uri)
-		written(t, uri, dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref,
+		written(t, uri, dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref,
 			Params: map[string]any{"name": name}}, scores, 0)
 	}
 	return all
@@ -109,7 +111,7 @@ func TestLists(t *testing.T) {
 	has(list, "status=failed", "sort=-reward", "page=2")
 	failed := 0
 	for _, s := range scores {
-		if s.Status == formats.StatusFailed {
+		if s.Status == outcomes.StatusFailed {
 			failed++
 		}
 	}

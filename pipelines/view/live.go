@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -71,7 +71,7 @@ func (t *totals) add(a *Attempt, sign int64) {
 	}
 	t.Rows += sign
 	t.Stops[a.StopReason] += sign
-	if a.Status == formats.StatusFailed {
+	if a.Status == outcomes.StatusFailed {
 		t.Failed += sign
 		t.Classes[a.FailureClass] += sign
 	}
@@ -120,7 +120,7 @@ func (j *journal) refresh(ctx context.Context, uri string) error {
 		}
 		j.read[name] = true
 		j.expected[f.Shard] = m.Rows
-		j.parts.Rows, j.parts.Failed = j.parts.Rows+m.Rows, j.parts.Failed+m.Counts[formats.StatusFailed]
+		j.parts.Rows, j.parts.Failed = j.parts.Rows+m.Rows, j.parts.Failed+m.Counts[outcomes.StatusFailed]
 		j.parts.Prompt += int64(m.Facts["prompt_tokens"])
 		j.parts.Completion += int64(m.Facts["completion_tokens"])
 		add(j.parts.Classes, m.Failures)
@@ -134,7 +134,7 @@ func (j *journal) add(a *Attempt) {
 	j.segments.Prompt += int64(a.PromptTokens)
 	j.segments.Completion += int64(a.CompletionTokens)
 	if at, again := j.at[a.TrajectoryID]; again {
-		if old := j.attempts[at]; old.Status == formats.StatusFailed {
+		if old := j.attempts[at]; old.Status == outcomes.StatusFailed {
 			j.segments.add(old, -1)
 			j.segments.add(a, 1)
 			j.attempts[at] = a

@@ -16,6 +16,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -42,7 +44,7 @@ func (h held) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, e
 		}
 	}
 	if a.Generation == 3 {
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailTimeout, Err: errors.New("<b>too slow</b>")}
+		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailTimeout, Err: errors.New("<b>too slow</b>")}
 	}
 	answer, err := http.Post(a.BaseURL+"/chat/completions", "application/json",
 		strings.NewReader(fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"play"}]}`, a.Model)))
@@ -166,7 +168,7 @@ func checkMembers(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil || len(rows) != 4 || rows[3].FailureClass != formats.FailTimeout || rows[3].Error == "" {
+	if err != nil || len(rows) != 4 || rows[3].FailureClass != outcomes.FailTimeout || rows[3].Error == "" {
 		t.Errorf("%d members, %v", len(rows), err)
 	}
 	one, err := s.server.snapshot(t.Context(), f, "", rows[2].TrajectoryID)
@@ -223,11 +225,11 @@ func tree(t *testing.T, root string) string {
 // TestAnAttemptThatIsMadeAgainCountsOnce: its cost counts each time.
 func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
 	j := &journal{journalled: journalled{at: map[string]int{}}}
-	failed := &Attempt{TrajectoryID: "a", Status: formats.StatusFailed, FailureClass: formats.FailTimeout, StopReason: "error", PromptTokens: 5}
+	failed := &Attempt{TrajectoryID: "a", Status: outcomes.StatusFailed, FailureClass: outcomes.FailTimeout, StopReason: "error", PromptTokens: 5}
 	j.add(failed)
-	j.add(&Attempt{TrajectoryID: "a", Status: formats.StatusOK, StopReason: formats.StopDone, PromptTokens: 5})
+	j.add(&Attempt{TrajectoryID: "a", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, PromptTokens: 5})
 	j.add(failed)
-	if s := j.segments; s.Rows != 1 || s.Failed != 0 || s.Prompt != 15 || len(sorted(s.Classes)) != 0 || s.Stops[formats.StopDone] != 1 ||
+	if s := j.segments; s.Rows != 1 || s.Failed != 0 || s.Prompt != 15 || len(sorted(s.Classes)) != 0 || s.Stops[outcomes.StopDone] != 1 ||
 		len(j.attempts) != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -236,7 +238,7 @@ func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
 // TestAPollReadsOnlyWhatIsNew counts the requests of a page about a rollout in a bucket.
 func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	uri := s3test.Start(t).URI("run/epoch-0/rollout")
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +250,7 @@ func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	write := func() {
 		n++
 		if err := writer.Append(t.Context(),
-			[]formats.Trajectory{{TrajectoryID: fmt.Sprint(n), Status: formats.StatusOK, StopReason: formats.StopDone}}); err != nil {
+			[]formats.Trajectory{{TrajectoryID: fmt.Sprint(n), Status: outcomes.StatusOK, StopReason: outcomes.StopDone}}); err != nil {
 			t.Fatal(err)
 		}
 	}

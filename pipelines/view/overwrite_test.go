@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -19,7 +21,7 @@ func attemptsOf(run string, n int) []formats.Trajectory {
 	for i := range n {
 		example := fmt.Sprintf("%s-ex-%03d", run, i/4)
 		rows = append(rows, formats.Trajectory{TrajectoryID: formats.TrajectoryID(run, example, 0, i%4), Run: run, ExampleID: example, Generation: int32(i % 4),
-			Status: formats.StatusOK, StopReason: formats.StopDone, Answer: run, StartedAt: 1, FinishedAt: time.Now().UnixMicro()})
+			Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Answer: run, StartedAt: 1, FinishedAt: time.Now().UnixMicro()})
 	}
 	return rows
 }
@@ -27,7 +29,7 @@ func attemptsOf(run string, n int) []formats.Trajectory {
 // started begins a rollout and journals its rows.
 func started(t *testing.T, uri, run string, n int) *dataset.Shard {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": run}},
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": run}},
 		dataset.Options{Overwrite: true})
 	if err != nil {
 		t.Fatal(err)

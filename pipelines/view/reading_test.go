@@ -11,6 +11,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 const rollouts = "/d/epoch-0%2Frollout"
@@ -140,7 +143,7 @@ func TestGroupSizes(t *testing.T) {
 		for k := range members {
 			row := toolTrajectory(fmt.Sprint(k))
 			row.TrajectoryID, row.ExampleID, row.Generation = formats.TrajectoryID("run", example, 0, k), example, int32(k)
-			row.Status, row.StopReason, row.Example = formats.StatusOK, formats.StopDone, "{}"
+			row.Status, row.StopReason, row.Example = outcomes.StatusOK, outcomes.StopDone, "{}"
 			rows = append(rows, row)
 		}
 	}
@@ -166,7 +169,7 @@ func TestGroupSizes(t *testing.T) {
 func TestManyMessages(t *testing.T) {
 	root := t.TempDir() + "/run"
 	row := longTrajectory(2250)
-	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", formats.StatusOK, formats.StopDone, "{}"
+	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", outcomes.StatusOK, outcomes.StopDone, "{}"
 	writeEpoch(t, root+"/epoch-0", []formats.Trajectory{row})
 	r := reads(t, root)
 	r.has(r.page(trajectoryPath("many")), "Outline of 1000 messages", "?from=1000", `id="m0"`, `id="m999"`)
@@ -251,9 +254,9 @@ func TestThousandMessages(t *testing.T) {
 			row.ShapedRewards = append(row.ShapedRewards, -0.5)
 		}
 	}
-	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", formats.StatusOK, formats.StopDone, "{}"
-	writeTable(t, root+"/epoch-0/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, []formats.Trajectory{row}, -1, "",
-		[]formats.Decision(nil))
+	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", outcomes.StatusOK, outcomes.StopDone, "{}"
+	writeTable(t, root+"/epoch-0/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, []formats.Trajectory{row}, -1, "",
+		[]decision.Decision(nil))
 	r := reads(t, root)
 	r.get(trajectoryPath("many"), http.StatusOK) // the index is built
 	start := time.Now()

@@ -20,6 +20,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // hostile is text that a page must show and never obey.
@@ -59,7 +63,7 @@ func readingRun(t *testing.T) (root string, ids map[string]string) {
 			row := m.row
 			row.TrajectoryID, row.ExampleID, row.Generation, row.Run = formats.TrajectoryID("run", g.example, 0, k), g.example, int32(k), "run"
 			if row.Status == "" {
-				row.Status, row.StopReason = formats.StatusOK, formats.StopDone
+				row.Status, row.StopReason = outcomes.StatusOK, outcomes.StopDone
 			}
 			if row.Example == "" {
 				row.Example = `{"question":"What is 17 times 23?","answer":"391"}`
@@ -78,7 +82,7 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 	t.Helper()
 	var scores []formats.Score
 	var members []formats.Member
-	var decisions []formats.Decision
+	var decisions []decision.Decision
 	var kept []formats.Trajectory
 	for i := range wide {
 		row := &wide[i]
@@ -86,23 +90,23 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 		reward, advantage, why := &value, new(float64), ""
 		named := []formats.NamedReward{{Name: "correct", Value: &value, Weight: 1}, {Name: "format <b>", Value: &format, Weight: 0.5}}
 		*advantage = value*2 - 1
-		if row.Status == formats.StatusFailed {
-			reward, advantage, why, named = nil, nil, formats.NoAdvantageFailed, nil
+		if row.Status == outcomes.StatusFailed {
+			reward, advantage, why, named = nil, nil, training.NoAdvantageFailed, nil
 		}
 		s := formats.Score{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, Status: row.Status, Reward: reward,
 			Rewards: named}
 		if reward == nil {
-			s.Failure = formats.RewardTrajectory
+			s.Failure = outcomes.RewardTrajectory
 		}
 		scores = append(scores, s)
 		members = append(members,
 			formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0), Generation: row.Generation,
 				Status: row.Status, Reward: reward, Rewards: named, Advantage: advantage, NoAdvantage: why})
-		d := formats.Decision{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0),
+		d := decision.Decision{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0),
 			Generation: row.Generation, Kept: true}
 		switch {
-		case row.Status == formats.StatusFailed:
-			d.Kept, d.Reason = false, formats.DropFailed
+		case row.Status == outcomes.StatusFailed:
+			d.Kept, d.Reason = false, decision.DropFailed
 		case i == len(wide)-1 || wide[i+1].ExampleID != row.ExampleID:
 			d.Kept, d.Reason, d.Detail = false, "length", "900 tokens <i>more</i> than 512"
 		default:
@@ -112,16 +116,16 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 		}
 		decisions = append(decisions, d)
 	}
-	rollout := writeTable(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, wide, -1, "", []formats.Decision(nil))
+	rollout := writeTable(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wide, -1, "", []decision.Decision(nil))
 	base := rollout.Ref("base", dir+"/score")
-	score := writeTable(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, scores, 0, "",
-		[]formats.Decision(nil))
+	score := writeTable(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, scores, 0, "",
+		[]decision.Decision(nil))
 	base = rollout.Ref("base", dir+"/group")
 	group := writeTable(t, dir+"/group",
-		dataset.Spec{Stage: "group", Kind: formats.KindGroups, Inputs: []dataset.Ref{base, score.Ref("scores", dir+"/group")}, Base: &base}, members, 0, "",
-		[]formats.Decision(nil))
-	writeTable(t, dir+"/curate", dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{group.Ref("in", dir+"/curate")}}, kept, -1,
-		formats.TableDecisions, decisions)
+		dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{base, score.Ref("scores", dir+"/group")}, Base: &base}, members, 0, "",
+		[]decision.Decision(nil))
+	writeTable(t, dir+"/curate", dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{group.Ref("in", dir+"/curate")}}, kept, -1,
+		schema.TableDecisions, decisions)
 }
 
 // states are what the stages note in their manifests.
@@ -201,7 +205,7 @@ func toolTrajectory(answer string) formats.Trajectory {
 		ContentParts: fmt.Sprintf(`[{"type":"text","text":"the picture"},{"type":"image_url","image_url":{"url":%q}},{"type":"image_url","image_url":{"url":"https://example.com/track.png"}},{"type":"input_audio","input_audio":{}}]`, pngURL())}
 	return formats.Trajectory{Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?"), first, tool,
 		picture, last},
-		Calls: calls(), Answer: answer, SampledTokens: int32(len(first.TokenIDs) + len(last.TokenIDs)), TokenSource: formats.TokensChoice}
+		Calls: calls(), Answer: answer, SampledTokens: int32(len(first.TokenIDs) + len(last.TokenIDs)), TokenSource: schema.TokensChoice}
 }
 
 // treeTrajectory has a branch, a sub-agent, and a candidate.
@@ -218,7 +222,7 @@ func treeTrajectory() formats.Trajectory {
 }
 
 func failedTrajectory() formats.Trajectory {
-	return formats.Trajectory{Status: formats.StatusFailed, StopReason: formats.StopError, FailureClass: formats.FailAgentExit,
+	return formats.Trajectory{Status: outcomes.StatusFailed, StopReason: outcomes.StopError, FailureClass: outcomes.FailAgentExit,
 		Error:    "exit status 1: <b>Traceback</b>",
 		Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?")}}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -116,7 +116,7 @@ func (s *Server) summary(ctx context.Context, l *listing) (runRow, error) {
 	cost := report.Run{Epochs: row.Epochs}.Cost()
 	row.Tokens, row.Spent = cost.Tokens(), s.prices.of(cost)
 	for _, e := range row.Epochs {
-		if e.Receipt != nil && e.Receipt.State == formats.JobCompleted {
+		if e.Receipt != nil && e.Receipt.State == receipts.JobCompleted {
 			row.Trained++
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // site is a viewer that listens, and a browser that opened its link.
@@ -126,10 +128,10 @@ func writeRollout(t *testing.T, uri string, examples int) {
 		for g := range 2 {
 			example := fmt.Sprintf("example-%d", e)
 			rows = append(rows, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", example, 0, g), ExampleID: example, Generation: int32(g),
-				Status: formats.StatusOK, StopReason: formats.StopDone, Messages: []formats.Message{{Parent: -1, Role: "user", Content: "play", Call: -1}}})
+				Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Messages: []formats.Message{{Parent: -1, Role: "user", Content: "play", Call: -1}}})
 		}
 	}
-	w, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "<b>run</b>"}},
+	w, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "<b>run</b>"}},
 		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +140,7 @@ func writeRollout(t *testing.T, uri string, examples int) {
 		t.Fatal(err)
 	}
 	if _, err := w.Commit(t.Context(),
-		dataset.Outcome{Counts: map[string]int64{formats.StatusOK: int64(len(rows))}, Facts: map[string]float64{"calls": 7}}); err != nil {
+		dataset.Outcome{Counts: map[string]int64{outcomes.StatusOK: int64(len(rows))}, Facts: map[string]float64{"calls": 7}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -115,7 +116,7 @@ func (shots *snapshots) add(of string, rows []formats.Trajectory) (*dataset.Data
 	ctx := context.Background() // in memory, and not of one request
 	shots.n++
 	uri := storage.Join(shots.root, fmt.Sprint(shots.n))
-	w, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	w, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		return nil, err
 	}

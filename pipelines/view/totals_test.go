@@ -14,6 +14,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -25,13 +27,13 @@ func writeUsed(t *testing.T, dir string, calls int) {
 	var thin []formats.Score
 	for k := range calls {
 		id, reward := formats.TrajectoryID("run", "a", 0, k), float64(k%2)
-		wide = append(wide, formats.Trajectory{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: formats.StatusOK, StopReason: formats.StopDone})
-		thin = append(thin, formats.Score{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: formats.StatusOK, Reward: &reward})
+		wide = append(wide, formats.Trajectory{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: outcomes.StatusOK, StopReason: outcomes.StopDone})
+		thin = append(thin, formats.Score{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: outcomes.StatusOK, Reward: &reward})
 	}
 	facts := map[string]float64{"calls": float64(calls), "prompt_tokens": float64(10 * calls), "completion_tokens": float64(3 * calls)}
-	rollout := writeFacts(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, wide, -1, dataset.Outcome{Facts: facts})
+	rollout := writeFacts(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wide, -1, dataset.Outcome{Facts: facts})
 	base := rollout.Ref("base", dir+"/score")
-	writeFacts(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, thin, 0,
+	writeFacts(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, thin, 0,
 		dataset.Outcome{Counts: map[string]int64{"scored": int64(calls)}, Facts: map[string]float64{"reward_sum": float64(calls / 2)}})
 }
 
@@ -301,8 +303,8 @@ func TestTasksThatChangedUnderTheirIDs(t *testing.T) {
 	root := t.TempDir() + "/run"
 	for e, task := range []string{`{"id":"a","answer":"1"}`, `{"answer":"1","id":"a"}`, `{"id":"a","answer":"2"}`} {
 		rows := []formats.Trajectory{{TrajectoryID: formats.TrajectoryID("run", "a", e, 0), ExampleID: "a", Epoch: int32(e), Example: task,
-			Status: formats.StatusOK, StopReason: formats.StopDone}}
-		writeFacts(t, fmt.Sprintf("%s/epoch-%d/rollout", root, e), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories,
+			Status: outcomes.StatusOK, StopReason: outcomes.StopDone}}
+		writeFacts(t, fmt.Sprintf("%s/epoch-%d/rollout", root, e), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories,
 			Params: map[string]any{"examples": task}}, rows, -1, dataset.Outcome{})
 	}
 	s, err := New(t.Context(), Options{Root: root})

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
@@ -51,7 +51,7 @@ func trajectoryCells(key string, x *query.Index, t query.Trajectory, texts first
 	switch {
 	case t.Failure != "":
 		status += ": " + t.Failure
-	case t.Status != formats.StatusOK || t.Stop != formats.StopDone:
+	case t.Status != outcomes.StatusOK || t.Stop != outcomes.StopDone:
 		status += ": " + t.Stop
 	}
 	row := []listCell{shortID(t.ID, link("d", key, "t", t.ID)),

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 // TrainerState is the state of a trainer before a batch.
 type TrainerState struct {
-	Step   *int64          `json:"step,omitempty"` // nil when the trainer does not count
-	Policy *formats.Policy `json:"policy,omitempty"`
+	Step   *int64           `json:"step,omitempty"` // nil when the trainer does not count
+	Policy *receipts.Policy `json:"policy,omitempty"`
 }
 
 // Submission is one batch to be sent to a trainer.
@@ -92,13 +93,13 @@ type JobEvent struct {
 
 // Outcome is the state of a submission, as far as the trainer knows it.
 type Outcome struct {
-	State        string // formats.JobPending, formats.JobRunning, or how it ended
+	State        string // receipts.JobPending, receipts.JobRunning, or how it ended
 	UnknownState bool   // of JobRunning: the trainer reported an unknown state, so the rest of the outcome is no progress
 	MayChange    bool   // of JobUnknown: the trainer may know more later, so it is worth asking again
 	Clean        bool   // of JobFailed: it is certain that nothing was trained, so the batch may be sent again
 	Job          string
 	StepAfter    *int64
-	Policy       *formats.Policy // the policy that answers from now on
+	Policy       *receipts.Policy // the policy that answers from now on
 	Metrics      map[string]float64
 	MetricSteps  []json.RawMessage
 	Files        []string
@@ -107,7 +108,7 @@ type Outcome struct {
 
 // Clean returns the outcome of a submission of which certainly nothing was trained.
 func Clean(message string) Outcome {
-	return Outcome{State: formats.JobFailed, Clean: true, Message: message}
+	return Outcome{State: receipts.JobFailed, Clean: true, Message: message}
 }
 
 // EchoFile is the name of the file in which a trainer gives back what it computed.

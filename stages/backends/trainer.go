@@ -3,7 +3,7 @@
 // contains no trainer and does no work. Each trainer is a folder below, named
 // after its provider; stages/backends/all lists them.
 //
-// What a receipt stores (formats.Target, formats.Policy and the states of a
+// What a receipt stores (receipts.Target, receipts.Policy and the states of a
 // job) is in formats, because rollout and the reports read receipts too.
 //
 // To add a trainer, see stages/backends/backendtest, which has the steps and a
@@ -14,6 +14,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -39,7 +40,7 @@ import (
 //	Canceller      jobs that can be cancelled                      job --cancel
 type Trainer interface {
 	// Target names where this trainer trains.
-	Target() formats.Target
+	Target() receipts.Target
 
 	// Preflight reads the batch once and reports every reason not to send it,
 	// in the batch's order. It may query the trainer, but sends it nothing. An
@@ -49,7 +50,7 @@ type Trainer interface {
 	// Begin makes the trainer ready and returns its state. It trains nothing
 	// and may be repeated. known is the policy that answered until now, or nil:
 	// an engine that still serves it need not be restarted.
-	Begin(ctx context.Context, known *formats.Policy) (TrainerState, error)
+	Begin(ctx context.Context, known *receipts.Policy) (TrainerState, error)
 
 	// Submit streams the batch to the trainer and follows the job as long as
 	// the connection lasts. The outcome is valid even with an error; without a
@@ -57,7 +58,7 @@ type Trainer interface {
 	Submit(ctx context.Context, s Submission, groups Groups, event func(JobEvent)) (Outcome, error)
 
 	// Resolve returns the outcome of a submission whose sender is dead: how it
-	// ended, formats.JobRunning, formats.JobFailed and Clean if it is certain
+	// ended, receipts.JobRunning, receipts.JobFailed and Clean if it is certain
 	// that nothing was trained, else JobUnknown.
 	Resolve(ctx context.Context, s Submission) (Outcome, error)
 }
@@ -75,8 +76,8 @@ type Gated interface {
 // that it uses are part of what is submitted: the same rows with other pairs
 // are another batch.
 type Comparer interface {
-	// Compares names the tables that it would use: formats.TablePairs,
-	// formats.TableLabels.
+	// Compares names the tables that it would use: schema.TablePairs,
+	// schema.TableLabels.
 	Compares() []string
 
 	// UseTables gives it those of them that the batch has, before any call but
@@ -140,7 +141,7 @@ type Identified interface {
 }
 
 // Follower is a Trainer whose jobs outlive the connection. A state that it does
-// not know counts as formats.JobRunning with Outcome.UnknownState, and the
+// not know counts as receipts.JobRunning with Outcome.UnknownState, and the
 // message names it: waiting ends by the time limits.
 type Follower interface {
 	Status(ctx context.Context, job string) (Outcome, error)

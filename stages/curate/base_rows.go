@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // baseRows reads runs of rows of the base, in ascending order.
@@ -60,7 +61,7 @@ func (s *baseRows) fill(rows []formats.Trajectory) error {
 		return nil
 	}
 	if err = notEOF(err); err == nil {
-		err = formats.Invalid(s.base.URI(), "", nil, "it ends at row %d", s.next)
+		err = fault.Invalid(s.base.URI(), "", nil, "it ends at row %d", s.next)
 	}
 	return err
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -31,7 +33,7 @@ func TestBatchStepOfTRL(t *testing.T) {
 	if len(file.Batches) < 55 {
 		t.Fatalf("%d batches", len(file.Batches))
 	}
-	step := &formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}
+	step := &training.BatchStep{Of: training.BatchRewards, Sample: true, Epsilon: 1e-4}
 	for i, b := range file.Batches {
 		var rewards, want [][]float64
 		for g, members := range b.Groups {
@@ -68,7 +70,7 @@ func TestBatchStepOfTRL(t *testing.T) {
 
 // GPG's step, by hand: three of four rewards are not 0. A batch of zeros is not divided.
 func TestStepByShareOfNonZero(t *testing.T) {
-	step := &formats.BatchStep{Of: formats.BatchNonZero}
+	step := &training.BatchStep{Of: training.BatchNonZero}
 	for i, rewards := range [][][]float64{{{0, 1}, {10, 14}}, {{0, 0}}} {
 		in := stepped(t, i, step, rewards)
 		o := options(in, in+"-curate")
@@ -84,7 +86,7 @@ func TestStepByShareOfNonZero(t *testing.T) {
 
 // stepped writes a group dataset with a step left to do; an offset moves every
 // advantage.
-func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, offset ...float64) string {
+func stepped(t *testing.T, n int, step *training.BatchStep, rewards [][]float64, offset ...float64) string {
 	t.Helper()
 	return edited(t, n, step, rewards, func(m *formats.Member) {
 		for _, o := range offset {
@@ -94,11 +96,11 @@ func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, 
 }
 
 // edited is stepped with members that edit changed.
-func edited(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, edit func(*formats.Member)) string {
+func edited(t *testing.T, n int, step *training.BatchStep, rewards [][]float64, edit func(*formats.Member)) string {
 	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "-" + string(rune('a'+n%26)) + string(rune('a'+n/26)) + "/group"
 	base := uri + "-rollout"
-	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
+	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, 0, 1)
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	id := func(g int) string { return string(rune('a' + g)) }
 	for g := range rewards {
@@ -110,9 +112,9 @@ func edited(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, e
 	}
 	commit(t, s)
 	ref := open(t, base).Ref("base", uri)
-	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 	members := dataset.NewTable[formats.Member](s, "", 0)
-	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
+	stats := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
 	for g := range rewards {
 		mean, low, high := 0.0, math.Inf(1), math.Inf(-1)
@@ -133,7 +135,7 @@ func edited(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, e
 			Count: int32(len(rows)), Valid: int32(len(rows)), Mean: &mean, Min: &low, Max: &high}}))
 		first += int64(len(rows))
 	}
-	state, err := json.Marshal(formats.GroupState{Estimator: "grpo-batch", Compat: "trl", Batch: step})
+	state, err := json.Marshal(training.GroupState{Estimator: "grpo-batch", Compat: "trl", Batch: step})
 	check(t, err)
 	_, err = s.Commit(t.Context(), dataset.Outcome{State: state})
 	check(t, err)
@@ -143,7 +145,7 @@ func edited(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, e
 // Whatever the order of groups and the number of shards, to the bit; and
 // dropping moves nobody.
 func TestBatchStepKeepsItsBits(t *testing.T) {
-	step := &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}
+	step := &training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true}
 	forward := [][]float64{{0.1, 0.7, 1e9}, {0.3, -5}, {1, 1}, {1e-9, 3, 0.2}}
 	backward := [][]float64{forward[3], forward[2], forward[1], forward[0]}
 	advantages := func(n int, rewards [][]float64, change func(*curate.Options)) map[float64]float64 {

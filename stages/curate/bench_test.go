@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // BenchmarkCurate keeps about 30 % of the groups of wide datasets on disk, with
@@ -46,16 +47,16 @@ func benchCurate(b *testing.B, of random.Options) {
 func randomGroups(t testing.TB, uri string, o random.Options) string {
 	t.Helper()
 	base := uri + "-rollout"
-	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"epoch": o.Epoch}}, 0, 1)
+	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"epoch": o.Epoch}}, 0, 1)
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	for rows := range random.Trajectories(1, o) {
 		check(t, w.Write(t.Context(), rows))
 	}
 	commit(t, s)
 	ref := open(t, base).Ref("base", uri)
-	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 	members := dataset.NewTable[formats.Member](s, "", 0)
-	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
+	stats := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
 	for rows := range random.Members(1, o) {
 		check(t, members.Write(t.Context(), rows))

@@ -8,7 +8,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -26,7 +29,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		return stages.Report{}, err
 	}
 	if len(o.Rules.All()) == 0 {
-		return stages.Report{}, stages.Errorf(stages.KindFailed, "", "curate: it was given no rules")
+		return stages.Report{}, fault.Errorf(fault.Failed, "", "curate: it was given no rules")
 	}
 	in, err := openInput(ctx, &o)
 	if err != nil {
@@ -74,7 +77,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 	w := &writer{
 		plan: p, recompute: o.recompute, decode: o.decode, spill: o.Spill,
 		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
-		decisions: dataset.NewTable[formats.Decision](shard, formats.TableDecisions, -1),
+		decisions: dataset.NewTable[decision.Decision](shard, schema.TableDecisions, -1),
 		side:      newSideTables(in, shard),
 	}
 	defer w.side.close()

@@ -11,8 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var fiveExamples = []example{
@@ -83,8 +85,8 @@ func TestKeepFlatAndMinimum(t *testing.T) {
 		if got := kept(t, d); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if n := int64(len(strings.Fields(want))); r.Rows != n || d.Rows != n || d.Tables[formats.TableDecisions].Rows != 17 {
-			t.Errorf("%d rows and %d decisions", r.Rows, d.Tables[formats.TableDecisions].Rows)
+		if n := int64(len(strings.Fields(want))); r.Rows != n || d.Rows != n || d.Tables[schema.TableDecisions].Rows != 17 {
+			t.Errorf("%d rows and %d decisions", r.Rows, d.Tables[schema.TableDecisions].Rows)
 		}
 	}
 }
@@ -137,7 +139,7 @@ func TestShardsGiveTheRowsOfOne(t *testing.T) {
 		}
 		d := open(t, o.Out.URI)
 		check(t, dataset.Verify(t.Context(), d))
-		if d.RowsDigest != one.RowsDigest || d.Tables[formats.TableDecisions].RowsDigest != one.Tables[formats.TableDecisions].RowsDigest {
+		if d.RowsDigest != one.RowsDigest || d.Tables[schema.TableDecisions].RowsDigest != one.Tables[schema.TableDecisions].RowsDigest {
 			t.Errorf("%d shards give other rows", n)
 		}
 		if diff := cmp.Diff(one.Drops, d.Drops) + cmp.Diff(one.Counts, total.Counts) + cmp.Diff(one.Facts, d.Facts); diff != "" {
@@ -190,7 +192,7 @@ func TestWrongInputs(t *testing.T) {
 	} {
 		o := options(in, in+"-other")
 		change(&o)
-		var bad *formats.InputError
+		var bad *fault.Input
 		if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || bad.Hint() == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
@@ -203,7 +205,7 @@ func TestWrongInputs(t *testing.T) {
 
 func TestScatteredGroups(t *testing.T) {
 	in := groups(t, "groups", 0, []example{{"a", "0 1"}, {"b", "0 1"}, {"a", "1 0"}})
-	if _, err := curate.Run(t.Context(), options(in, in+"-curate")); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `"a@0"`) {
+	if _, err := curate.Run(t.Context(), options(in, in+"-curate")); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"a@0"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -226,8 +228,8 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)
 		_, err := curate.Run(t.Context(), o)
-		var usage *stages.Error
-		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+		var usage *fault.Error
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
@@ -60,10 +62,10 @@ func TestCurriculumOverTwentyEpochs(t *testing.T) {
 			if fmt.Sprint(got) != want {
 				t.Errorf("kept groups %v, want %s", got, want)
 			}
-			var s formats.CurateState
-			var c formats.CurriculumState
+			var s decision.CurateState
+			var c decision.CurriculumState
 			check(t, json.Unmarshal(last.State, &s))
-			check(t, json.Unmarshal(s.Rules[formats.RuleCurriculum], &c))
+			check(t, json.Unmarshal(s.Rules[decision.RuleCurriculum], &c))
 			if s.Epoch != 20 || s.Compat != string(compat) || c.Share != 1 || c.TotalGroups != 10 || c.Included != 10 {
 				t.Errorf("state %+v, %+v", s, c)
 			}
@@ -89,9 +91,9 @@ func TestStateIsCarriedForward(t *testing.T) {
 	off := options(next, next+"-b")
 	off.Previous.URI = o.Out.URI
 	_, d := run(t, off)
-	var s formats.CurateState
+	var s decision.CurateState
 	check(t, json.Unmarshal(d.State, &s))
-	if s.Epoch != 21 || !strings.Contains(string(s.Rules[formats.RuleCurriculum]), "0.8") {
+	if s.Epoch != 21 || !strings.Contains(string(s.Rules[decision.RuleCurriculum]), "0.8") {
 		t.Errorf("state %s", d.State)
 	}
 }
@@ -109,7 +111,7 @@ func TestCurriculumReasons(t *testing.T) {
 	if got := decisions(t, d); got != want {
 		t.Errorf("decisions:\n got %s\nwant %s", got, want)
 	}
-	for _, r := range readAll[formats.Decision](t, d, formats.TableDecisions) {
+	for _, r := range readAll[decision.Decision](t, d, schema.TableDecisions) {
 		if !r.Kept && r.Reason != "failed" && r.Detail == "" {
 			t.Errorf("%s%d: %s without a detail", r.ExampleID, r.Generation, r.Reason)
 		}

@@ -30,7 +30,7 @@
 //
 // Advantages keep the values that group gave them, whichever members are
 // dropped here. With Options.Recompute they are those of the remaining members.
-// A step that an estimator left for the whole batch (formats.BatchStep) is done
+// A step that an estimator left for the whole batch (training.BatchStep) is done
 // here, over every member that has an advantage.
 //
 // Of the tables that group wrote with the rows, a pair is copied if both members

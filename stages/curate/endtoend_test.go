@@ -10,6 +10,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
@@ -27,7 +31,7 @@ func trajectory(e example, epoch, g int) formats.Trajectory {
 	id, prefix, forks := strings.Cut(e.id, "/")
 	t := formats.Trajectory{
 		TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: id, Epoch: int32(epoch), Generation: int32(g),
-		Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, SampledTokens: 3,
+		Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, SampledTokens: 3,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "go", Call: -1},
 			{Role: "assistant", Content: fmt.Sprint(e.id, g), Sampled: true, TokenIDs: []int32{1, 2, int32(g)}, Logprobs: []float32{-1, -2, -3}},
@@ -58,11 +62,11 @@ func member(t formats.Trajectory, word string, mean float64) formats.Member {
 	}
 	switch word {
 	case "f":
-		m.Status, m.NoAdvantage = formats.StatusFailed, formats.NoAdvantageFailed
+		m.Status, m.NoAdvantage = outcomes.StatusFailed, training.NoAdvantageFailed
 	case "s":
-		m.Status, m.NoAdvantage = formats.StatusSkipped, formats.NoAdvantageFailed
+		m.Status, m.NoAdvantage = outcomes.StatusSkipped, training.NoAdvantageFailed
 	case "u":
-		m.NoAdvantage = formats.NoAdvantageUnscored
+		m.NoAdvantage = training.NoAdvantageUnscored
 	default:
 		r := number(word)
 		a := r - mean
@@ -122,7 +126,7 @@ func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
 // changed writes groups whose trajectories change has changed.
 func changed(t testing.TB, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
 	t.Helper()
-	state, err := json.Marshal(formats.GroupState{Estimator: "drgrpo", Compat: "none"})
+	state, err := json.Marshal(training.GroupState{Estimator: "drgrpo", Compat: "none"})
 	check(t, err)
 	return recipe{epoch: epoch, version: 2, state: state, change: change}.write(t, name, part)
 }
@@ -143,7 +147,7 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 	uri := "mem://" + strings.ReplaceAll(t.Name()+"-"+name, "/", "-") + "/group" // a bucket of its own: memory lists slowly
 	base := uri + "-rollout"
 	for i, part := range parts {
-		s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, i, len(parts))
+		s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, i, len(parts))
 		w := dataset.NewTable[formats.Trajectory](s, "", -1)
 		for _, e := range part {
 			check(t, w.Write(t.Context(), y.rows(e)))
@@ -151,9 +155,9 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 		commit(t, s)
 	}
 	ref := open(t, base).Ref("base", uri)
-	s := begin(t, uri, dataset.Spec{Stage: "group", Version: y.version, Kind: formats.KindGroups, Params: y.params, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	s := begin(t, uri, dataset.Spec{Stage: "group", Version: y.version, Kind: schema.KindGroups, Params: y.params, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 	members := dataset.NewTable[formats.Member](s, "", 0)
-	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
+	stats := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
 	var all [][]formats.Member
 	for _, e := range slices.Concat(parts...) {
@@ -176,7 +180,7 @@ func (y recipe) rows(e example) (rows []formats.Trajectory) {
 	for g, word := range strings.Fields(e.rewards) {
 		row := trajectory(e, y.epoch, g)
 		if word == "f" {
-			row.Status, row.StopReason, row.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+			row.Status, row.StopReason, row.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 		} else if y.change != nil {
 			y.change(&row)
 		}
@@ -260,7 +264,7 @@ func kept(t testing.TB, d *dataset.Dataset) string {
 // decisions shows what became of each trajectory: "a0 kept, a1 failed".
 func decisions(t testing.TB, d *dataset.Dataset) string {
 	var out []string
-	for _, r := range readAll[formats.Decision](t, d, formats.TableDecisions) {
+	for _, r := range readAll[decision.Decision](t, d, schema.TableDecisions) {
 		why := r.Reason
 		if r.Kept {
 			why = "kept" + why

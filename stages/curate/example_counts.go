@@ -10,16 +10,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // counts is a row of _examples in the making.
 type counts struct {
-	formats.ExampleStats         // all but the moments of the rewards
-	Mean, Squares        float64 // their mean, and the sum of squared distances from it
-	Next                 int32   // the number after the greatest generation in this epoch, of forks too
+	decision.ExampleStats         // all but the moments of the rewards
+	Mean, Squares         float64 // their mean, and the sum of squared distances from it
+	Next                  int32   // the number after the greatest generation in this epoch, of forks too
 }
 
 // merge adds counts of the same example and version, means by Chan's formula.
@@ -98,14 +101,14 @@ func (e *exampleCounts) each() iter.Seq2[*counts, error] {
 
 // addPrevious adds the table _examples of --previous, if a version that knows it wrote that.
 func (e *exampleCounts) addPrevious(ctx context.Context, in *input) error {
-	if in.previous == nil || in.previous.Tables[formats.TableExamples].Rows == 0 {
+	if in.previous == nil || in.previous.Tables[schema.TableExamples].Rows == 0 {
 		return nil
 	}
-	all := dataset.Range{Rows: in.previous.Tables[formats.TableExamples].Rows}
-	for x, err := range dataset.Each[formats.ExampleStats](ctx, in.previous, formats.TableExamples, all) {
+	all := dataset.Range{Rows: in.previous.Tables[schema.TableExamples].Rows}
+	for x, err := range dataset.Each[decision.ExampleStats](ctx, in.previous, schema.TableExamples, all) {
 		if err == nil && int(x.LastEpoch) >= in.epoch {
-			err = formats.Invalid(in.previous.URI(), "give --previous the dataset that curate wrote in the epoch before", nil,
-				"--previous: table %s has attempts of epoch %d, and this is epoch %d", formats.TableExamples, x.LastEpoch, in.epoch)
+			err = fault.Invalid(in.previous.URI(), "give --previous the dataset that curate wrote in the epoch before", nil,
+				"--previous: table %s has attempts of epoch %d, and this is epoch %d", schema.TableExamples, x.LastEpoch, in.epoch)
 		}
 		if err != nil {
 			return err
@@ -142,7 +145,7 @@ func (e *exampleCounts) addAttempts(ctx context.Context, in *input) error {
 			return err
 		}
 		c := counts{Next: m.Generation + 1}
-		if c.ExampleID, c.PolicyVersion = m.ExampleID, a.PolicyVersion; m.ForkCall == nil && m.Status != formats.StatusSkipped {
+		if c.ExampleID, c.PolicyVersion = m.ExampleID, a.PolicyVersion; m.ForkCall == nil && m.Status != outcomes.StatusSkipped {
 			c.Attempts, c.LastEpoch = 1, int32(in.epoch)
 			c.PromptTokens, c.CompletionTokens = int64(a.PromptTokens), int64(a.CompletionTokens)
 			m.count(&c, solved)
@@ -165,7 +168,7 @@ type memberCounts struct {
 
 func (m *memberCounts) count(c *counts, solved float64) {
 	switch {
-	case m.Status == formats.StatusFailed:
+	case m.Status == outcomes.StatusFailed:
 		c.Failed = 1
 	case m.Reward != nil:
 		if c.Scored, c.Mean = 1, *m.Reward; c.Mean >= solved {
@@ -176,7 +179,7 @@ func (m *memberCounts) count(c *counts, solved float64) {
 
 // writeExamples writes the table _examples, and a drawn plan: the first shard all of it.
 func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *dataset.Shard, to *planTableWriter) error {
-	out := dataset.NewTable[formats.ExampleStats](shard, formats.TableExamples, -1)
+	out := dataset.NewTable[decision.ExampleStats](shard, schema.TableExamples, -1)
 	if o.Out.Shard.Of().Index > 0 {
 		return nil
 	}
@@ -188,7 +191,7 @@ func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *
 	if err := e.addAttempts(ctx, in); err != nil {
 		return err
 	}
-	rows := make([]formats.ExampleStats, 0, 1000)
+	rows := make([]decision.ExampleStats, 0, 1000)
 	for c, err := range e.each() {
 		if err == nil && len(rows) == cap(rows) {
 			err = out.Write(ctx, rows)

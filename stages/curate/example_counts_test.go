@@ -12,6 +12,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -37,12 +40,12 @@ func versioned(epoch int) recipe {
 }
 
 // countedPlainly is the table _examples of epochs, with a map.
-func countedPlainly(epochs map[int][]example) []formats.ExampleStats {
+func countedPlainly(epochs map[int][]example) []decision.ExampleStats {
 	type key struct {
 		id      string
 		version int64
 	}
-	rewards, stats := map[key][]float64{}, map[key]*formats.ExampleStats{}
+	rewards, stats := map[key][]float64{}, map[key]*decision.ExampleStats{}
 	for epoch, part := range epochs {
 		for _, e := range withoutForks(part) {
 			y := versioned(epoch)
@@ -53,14 +56,14 @@ func countedPlainly(epochs map[int][]example) []formats.ExampleStats {
 				}
 				s := stats[k]
 				if s == nil {
-					s = &formats.ExampleStats{ExampleID: e.id, PolicyVersion: row.PolicyVersion}
+					s = &decision.ExampleStats{ExampleID: e.id, PolicyVersion: row.PolicyVersion}
 					stats[k] = s
 				}
 				s.Attempts++
 				s.LastEpoch = max(s.LastEpoch, int32(epoch))
 				s.PromptTokens, s.CompletionTokens = s.PromptTokens+int64(row.PromptTokens), s.CompletionTokens+int64(row.CompletionTokens)
 				switch m := y.members(e, formats.GroupStats{})[g]; {
-				case m.Status == formats.StatusFailed:
+				case m.Status == outcomes.StatusFailed:
 					s.Failed++
 				case m.Reward != nil:
 					s.Scored++
@@ -72,7 +75,7 @@ func countedPlainly(epochs map[int][]example) []formats.ExampleStats {
 			}
 		}
 	}
-	var out []formats.ExampleStats
+	var out []decision.ExampleStats
 	for k, s := range stats {
 		if n := float64(s.Scored); n > 0 {
 			s.Mean, s.StdPop = new(float64), new(float64)
@@ -86,13 +89,13 @@ func countedPlainly(epochs map[int][]example) []formats.ExampleStats {
 		}
 		out = append(out, *s)
 	}
-	version := func(s *formats.ExampleStats) int64 {
+	version := func(s *decision.ExampleStats) int64 {
 		if s.PolicyVersion == nil {
 			return math.MaxInt64
 		}
 		return *s.PolicyVersion
 	}
-	slices.SortFunc(out, func(a, b formats.ExampleStats) int {
+	slices.SortFunc(out, func(a, b decision.ExampleStats) int {
 		return cmp.Or(cmp.Compare(a.ExampleID, b.ExampleID), cmp.Compare(version(&a), version(&b)))
 	})
 	return out
@@ -118,7 +121,7 @@ func TestExampleCounts(t *testing.T) {
 			o.Out = stages.Output{URI: o.In.URI + "-curate"}
 			_, d := run(t, o)
 			check(t, dataset.Verify(t.Context(), d))
-			got := readAll[formats.ExampleStats](t, d, formats.TableExamples)
+			got := readAll[decision.ExampleStats](t, d, schema.TableExamples)
 			if diff := gocmp.Diff(countedPlainly(epochs), got, near); diff != "" {
 				rt.Fatalf("epoch %d: %s", epoch, diff)
 			}
@@ -128,7 +131,7 @@ func TestExampleCounts(t *testing.T) {
 				_, err := curate.Run(t.Context(), o)
 				check(t, err)
 			}
-			if a, b := d.Tables[formats.TableExamples], open(t, o.Out.URI).Tables[formats.TableExamples]; a.RowsDigest != b.RowsDigest {
+			if a, b := d.Tables[schema.TableExamples], open(t, o.Out.URI).Tables[schema.TableExamples]; a.RowsDigest != b.RowsDigest {
 				rt.Fatalf("epoch %d: three shards have %d rows, one %d", epoch, b.Rows, a.Rows)
 			}
 			o.Previous.URI, o.Replay = d.URI(), []stages.Input{{URI: o.In.URI}}
@@ -141,7 +144,7 @@ func TestExampleCountsSkippedAndSolved(t *testing.T) {
 	y := recipe{params: map[string]any{"solved-threshold": 0.5}, version: 2}
 	in := y.write(t, "groups", []example{{"a", "0 0.4 0.5 1"}, {"b", "f s f"}, {"c", "s s"}})
 	_, d := run(t, options(in, in+"-curate"))
-	rows := readAll[formats.ExampleStats](t, d, formats.TableExamples)
+	rows := readAll[decision.ExampleStats](t, d, schema.TableExamples)
 	if len(rows) != 2 || rows[0].Passes != 2 || rows[0].Scored != 4 || rows[1].Attempts != 2 || rows[1].Failed != 2 || rows[1].Mean != nil {
 		t.Errorf("%+v", rows)
 	}
@@ -151,7 +154,7 @@ func TestExampleCountsSkippedAndSolved(t *testing.T) {
 func TestExampleCountsOfHugeRewards(t *testing.T) {
 	in := groups(t, "groups", 0, []example{{"a", "1.7e308 -1.7e308 1.7e308"}})
 	_, d := run(t, options(in, in+"-curate"))
-	r := readAll[formats.ExampleStats](t, d, formats.TableExamples)[0]
+	r := readAll[decision.ExampleStats](t, d, schema.TableExamples)[0]
 	if math.IsInf(*r.Mean, 0) || math.IsNaN(*r.Mean) || math.IsInf(*r.StdPop, 0) || math.IsNaN(*r.StdPop) {
 		t.Errorf("mean %v, deviation %v", *r.Mean, *r.StdPop)
 	}

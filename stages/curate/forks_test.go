@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
@@ -26,7 +28,7 @@ func withoutForks(part []example) []example {
 // decided returns the decisions about attempts, or those about forks.
 func decided(t *testing.T, d *dataset.Dataset, forks bool) string {
 	var out []string
-	for _, r := range readAll[formats.Decision](t, d, formats.TableDecisions) {
+	for _, r := range readAll[decision.Decision](t, d, schema.TableDecisions) {
 		if strings.Contains(r.GroupID, "/") == forks {
 			out = append(out, fmt.Sprintf("%s%d %v %s %s", r.ExampleID, r.Generation, r.Kept, r.Reason, r.Detail))
 		}
@@ -54,7 +56,7 @@ func TestForksAreNoAttempts(t *testing.T) {
 				_, d := run(t, o)
 				check(t, dataset.Verify(t.Context(), d))
 				plan := ""
-				for _, r := range readAll[formats.Planned](t, d, formats.TablePlan) {
+				for _, r := range readAll[decision.Planned](t, d, schema.TablePlan) {
 					plan += fmt.Sprintf("%s +%d from %d %s %d %d, ", r.GroupID, r.Generations, r.First, r.Reason, r.Count, r.Valid)
 				}
 				got = append(got, fmt.Sprint(decided(t, d, false), "; plan ", plan, compact(d.State)))

@@ -1,10 +1,12 @@
 package curate
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"github.com/rollmill/rollmill/formats/decision"
+)
 
 // funnel counts what each rule refused: groups (those of which it left nothing)
 // and trajectories. It is part of the manifest's facts, which are summed over
-// shards; formats.Funnel reads it there.
+// shards; decision.Funnel reads it there.
 type funnel struct{ groups, trajectories map[string]int64 }
 
 func (f *funnel) sum() (groups, trajectories int64) {
@@ -19,9 +21,9 @@ func (f *funnel) sum() (groups, trajectories int64) {
 
 func (f *funnel) facts(into map[string]float64) {
 	for rule, n := range f.groups {
-		into[formats.FunnelGroups(rule)] = float64(n)
+		into[decision.OfGroups(rule)] = float64(n)
 	}
 	for rule, n := range f.trajectories {
-		into[formats.FunnelTrajectories(rule)] = float64(n)
+		into[decision.OfTrajectories(rule)] = float64(n)
 	}
 }

@@ -5,18 +5,19 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // The last step of GDPO, by hand, as each trainer scales it.
 func TestCentredStep(t *testing.T) {
 	rewards := [][]float64{{0, 1}, {10, 14}} // distances -0.5 0.5 and -2 2
 	for name, c := range map[string]struct {
-		step formats.BatchStep
+		step training.BatchStep
 		std  float64
 	}{
-		"TRL":     {formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}, math.Sqrt(8.5/3) + 1e-4},
-		"NeMo-RL": {formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}, math.Sqrt(8.5 / 3)},
-		"none":    {formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Epsilon: 1e-6}, math.Sqrt(8.5/4) + 1e-6},
+		"TRL":     {training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}, math.Sqrt(8.5/3) + 1e-4},
+		"NeMo-RL": {training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true}, math.Sqrt(8.5 / 3)},
+		"none":    {training.BatchStep{Of: training.BatchAdvantages, Center: true, Epsilon: 1e-6}, math.Sqrt(8.5/4) + 1e-6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := stepped(t, 0, &c.step, rewards, 3) // which centring takes away
@@ -28,7 +29,7 @@ func TestCentredStep(t *testing.T) {
 			}
 		})
 	}
-	flat := stepped(t, 1, &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}, [][]float64{{3, 3}, {1, 1}})
+	flat := stepped(t, 1, &training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true}, [][]float64{{3, 3}, {1, 1}})
 	o := options(flat, flat+"-curate")
 	ask(o, "keep-flat", true)
 	_, d := run(t, o)

@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // plan is what the rules decided about the groups of an epoch. Every shard
@@ -19,9 +21,9 @@ type plan struct {
 	groups   *Groups
 	active   []active
 	needRows bool // a rule reads whole rows
-	trains   func(*Group, []formats.Member, []int) formats.Training
+	trains   func(*Group, []formats.Member, []int) training.Training
 	left     []int // members of a group to judge again once their advantages are computed again; nil for none
-	state    formats.CurateState
+	state    decision.CurateState
 }
 
 // active is a rule that the options ask for.
@@ -36,7 +38,7 @@ func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
 		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
 		groups: in.groups, trains: in.training,
-		state: formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules),
+		state: decision.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules),
 			Advantages: in.groupState(), Recomputed: o.recompute != nil},
 	}
 	p.active = slices.Clone(o.running)

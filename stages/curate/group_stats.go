@@ -6,9 +6,10 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // statsRow are the columns of _groups that matter here.
@@ -46,11 +47,11 @@ type statsReader struct {
 func (l *statsReader) read(ctx context.Context, tokens bool) error {
 	d := l.set.members
 	if tokens && d.Version < statsWithTokens {
-		return formats.Invalid(d.URI(), "group the scores again with this version", nil,
+		return fault.Invalid(d.URI(), "group the scores again with this version", nil,
 			"--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
 	}
-	for s, err := range dataset.Each[statsRow](ctx, d, formats.TableGroups,
-		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+	for s, err := range dataset.Each[statsRow](ctx, d, schema.TableGroups,
+		dataset.Range{Rows: d.Tables[schema.TableGroups].Rows}) {
 		if err == nil {
 			err = l.add(s)
 		}
@@ -59,7 +60,7 @@ func (l *statsReader) read(ctx context.Context, tokens bool) error {
 		}
 	}
 	if l.next != d.Rows {
-		return l.set.damaged("table %s covers %d of %d rows", formats.TableGroups, l.next, d.Rows)
+		return l.set.damaged("table %s covers %d of %d rows", schema.TableGroups, l.next, d.Rows)
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (o *Options) tokens() bool {
 func (l *statsReader) add(s *statsRow) error {
 	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 ||
 		s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
-		return l.set.damaged("table %s: group %q does not follow the previous one", formats.TableGroups, s.GroupID)
+		return l.set.damaged("table %s: group %q does not follow the previous one", schema.TableGroups, s.GroupID)
 	}
 	if l.epoch == nil {
 		l.epoch = new(int(s.Epoch))
@@ -124,7 +125,7 @@ func (in *input) refuseRepeatedNames() error {
 			if here == in.of(last.Index) {
 				hint = "the trajectories of an example must be adjacent; sort the rollouts by example_id"
 			}
-			return formats.Invalid(here.members.URI(), hint, nil, "group %q occurs twice", g.ID)
+			return fault.Invalid(here.members.URI(), hint, nil, "group %q occurs twice", g.ID)
 		}
 		last = g
 	}

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -22,7 +22,7 @@ type Group struct {
 	StdPop, Solved float64 // solved is a share
 	// members that failed or were skipped; all without a reward when old statistics do not distinguish them
 	Failed        int
-	Trains        formats.Training
+	Trains        training.Training
 	SampledTokens int64 // of valid members; 0 when old statistics lack it (Kind.Tokens)
 
 	Index int // among all groups; Groups sets it
@@ -33,13 +33,13 @@ type Group struct {
 // temporary file, and a byte per group stays in memory.
 type Groups struct {
 	list      *spill.List
-	refused   []uint8            // by index: the number of the rule that refused it, or 0
-	trains    []formats.Training // by index; nil: by rewards
-	tolerance *float64           // given to curate itself: groups with rewards that are equal by it train nothing
-	left      int                // not refused, without those of forks
-	hide      bool               // groups of forks, from the current rule
-	by        uint8              // the current rule
-	notes     *spill.Sorter      // verdicts that cannot be computed again, by index
+	refused   []uint8             // by index: the number of the rule that refused it, or 0
+	trains    []training.Training // by index; nil: by rewards
+	tolerance *float64            // given to curate itself: groups with rewards that are equal by it train nothing
+	left      int                 // not refused, without those of forks
+	hide      bool                // groups of forks, from the current rule
+	by        uint8               // the current rule
+	notes     *spill.Sorter       // verdicts that cannot be computed again, by index
 	spill     stages.Spill
 	last      Group // that was added
 	buf       []byte

@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Holdout is the set of examples that are never trained on, from validation
@@ -50,8 +52,8 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 		if err != nil {
 			return err
 		}
-		if d.Kind != formats.KindTrajectories {
-			return formats.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil,
+		if d.Kind != schema.KindTrajectories {
+			return fault.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil,
 				"it holds %s, not trajectories", d.Kind)
 		}
 		in.holdout.from = append(in.holdout.from, d)

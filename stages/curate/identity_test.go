@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
@@ -65,7 +66,7 @@ func TestIdentityHoldsWhatItAlwaysHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(in, in+"-"+strings.ReplaceAll(name, " ", "-"))
-			o.Recomputer = func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+			o.Recomputer = func(training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 				return func([]formats.Member, []formats.Trajectory) error { return nil }, nil
 			}
 			ask(o, c.given...)

@@ -5,19 +5,22 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // input is the data to decide about: the groups of one epoch, and perhaps of
 // other epochs that are trained on again.
 type input struct {
 	sets          []*set
-	previous      *dataset.Dataset    // nil without --previous
-	previousState formats.CurateState // its state
+	previous      *dataset.Dataset     // nil without --previous
+	previousState decision.CurateState // its state
 	epoch         int
 	batch         *advantages.Batch
 	groups        *Groups // of all sets, in their bases' order
@@ -29,10 +32,10 @@ type input struct {
 type set struct {
 	members    *dataset.Dataset
 	base       *dataset.Dataset
-	groupState *formats.GroupState // what group recorded about its advantages
-	batchStep  *advantages.Step    // what remains to be done with them; from findTraining
-	scattered  bool                // members of a group are not adjacent
-	first      int                 // its groups, by index
+	groupState *training.GroupState // what group recorded about its advantages
+	batchStep  *advantages.Step     // what remains to be done with them; from findTraining
+	scattered  bool                 // members of a group are not adjacent
+	first      int                  // its groups, by index
 	end        int
 }
 
@@ -63,7 +66,7 @@ func (in *input) open(ctx context.Context, o *Options) error {
 			in.epoch = *l.epoch
 		}
 		if first := in.groupState(); i > 0 && !sameEstimator(first, s.groupState) {
-			return formats.Invalid(s.members.URI(), "group both in the same way", nil,
+			return fault.Invalid(s.members.URI(), "group both in the same way", nil,
 				"its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
 		}
 		in.sets = append(in.sets, s)
@@ -93,8 +96,8 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind != formats.KindGroups {
-		return nil, formats.Invalid(d.URI(), "give curate the dataset that group wrote", nil,
+	if d.Kind != schema.KindGroups {
+		return nil, fault.Invalid(d.URI(), "give curate the dataset that group wrote", nil,
 			"it holds %s, not groups", d.Kind)
 	}
 	base, err := d.OpenBase(ctx)
@@ -112,14 +115,14 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 }
 
 // groupState returns what group recorded about the advantages of every set.
-func (in *input) groupState() *formats.GroupState {
+func (in *input) groupState() *training.GroupState {
 	if len(in.sets) == 0 {
 		return nil
 	}
 	return in.sets[0].groupState
 }
 
-func sameEstimator(a, b *formats.GroupState) bool {
+func sameEstimator(a, b *training.GroupState) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -127,8 +130,8 @@ func sameEstimator(a, b *formats.GroupState) bool {
 		reflect.DeepEqual(a.Settings, b.Settings) && reflect.DeepEqual(a.Solved, b.Solved)
 }
 
-func (s *set) damaged(format string, args ...any) *formats.InputError {
-	return formats.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
+func (s *set) damaged(format string, args ...any) *fault.Input {
+	return fault.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 
 func (in *input) openPrevious(ctx context.Context, o *Options) error {
@@ -141,13 +144,13 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	}
 	const hint = "give --previous the dataset that curate wrote in the epoch before"
 	if d.Stage != stage {
-		return formats.Invalid(d.URI(), hint, nil, "--previous: %s wrote it, not curate", d.Stage)
+		return fault.Invalid(d.URI(), hint, nil, "--previous: %s wrote it, not curate", d.Stage)
 	}
 	if err := json.Unmarshal(d.State, &in.previousState); err != nil {
-		return formats.Invalid(d.URI(), hint, err, "--previous: its manifest has no state")
+		return fault.Invalid(d.URI(), hint, err, "--previous: its manifest has no state")
 	}
 	if in.previousState.Epoch >= in.epoch {
-		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d",
+		return fault.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d",
 			in.previousState.Epoch, in.epoch)
 	}
 	in.previous = d
@@ -181,7 +184,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 		inputs = append(inputs, o.ExamplesRef)
 	}
 	s := dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindTrajectories,
+		Stage: stage, Version: version, Kind: schema.KindTrajectories,
 		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(), Columns: in.sets[0].base.Columns,
 	}
 	if tables := in.carried(); tables != nil {

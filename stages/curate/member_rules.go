@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // members decides about every member of one group, into out, and returns the
@@ -17,10 +19,10 @@ func (p *plan) members(group judged, members []formats.Member, rows func() ([]fo
 	for k := range members {
 		m := &members[k]
 		switch {
-		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
-			out[k] = Verdict{Reason: formats.DropFailed, Detail: m.Status, rule: formats.DropFailed}
+		case m.Status == outcomes.StatusFailed || m.Status == outcomes.StatusSkipped:
+			out[k] = Verdict{Reason: decision.DropFailed, Detail: m.Status, rule: decision.DropFailed}
 		case m.Reward == nil:
-			out[k] = Verdict{Reason: formats.DropUnscored, rule: formats.DropUnscored}
+			out[k] = Verdict{Reason: decision.DropUnscored, rule: decision.DropUnscored}
 		default:
 			out[k] = group.Verdict
 			valid = append(valid, k)

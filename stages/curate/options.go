@@ -8,8 +8,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options are the settings of curate. A field at zero has the default that its
@@ -26,7 +28,7 @@ type Options struct {
 	Seed   int64  // of every random choice, with the group's or trajectory's id
 	Compat Compat // default CompatNone
 
-	FlatTolerance *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
+	FlatTolerance *float64 // relative spread up to which a group is flat; default training.FlatTolerance
 	MinValid      int      // fewest valid members of a group worth training on; default 2
 
 	PlanTable   PlanTable
@@ -38,7 +40,7 @@ type Options struct {
 	Recompute bool // compute advantages again from the remaining members
 	// Recomputer returns the function that computes a group's advantages again, given its
 	// members and their rows in the base.
-	Recomputer func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error)
+	Recomputer func(training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error)
 
 	MinGroups *float64 // gate: refuse fewer kept groups
 
@@ -138,7 +140,7 @@ func (o *Options) minValid() int { return cmp.Or(o.MinValid, DefaultMinValid) }
 
 func (o *Options) tolerance() float64 {
 	if o.FlatTolerance == nil {
-		return formats.FlatTolerance
+		return training.FlatTolerance
 	}
 	return *o.FlatTolerance
 }
@@ -191,7 +193,7 @@ func (o *Options) prepare(in *input) error {
 		return nil
 	}
 	if s == nil {
-		return formats.Invalid(in.sets[0].members.URI(), "group the scores again with this version", nil,
+		return fault.Invalid(in.sets[0].members.URI(), "group the scores again with this version", nil,
 			"--recompute: its manifest does not say how the advantages were made")
 	}
 	if s.Batch != nil {
@@ -205,5 +207,5 @@ func (o *Options) prepare(in *input) error {
 
 // Usage returns an error of kind usage.
 func Usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, format, args...)
+	return fault.Errorf(fault.Usage, hint, format, args...)
 }

@@ -15,8 +15,11 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // taskFile is a task file in memory.
@@ -45,8 +48,8 @@ func drawing(t testing.TB, in string, f taskFile, budget int64, mix, rate string
 	return o
 }
 
-func plannedRows(t testing.TB, d *dataset.Dataset) []formats.Planned {
-	return readAll[formats.Planned](t, d, formats.TablePlan)
+func plannedRows(t testing.TB, d *dataset.Dataset) []decision.Planned {
+	return readAll[decision.Planned](t, d, schema.TablePlan)
 }
 
 // Shares are met by largest remainder; a key with too few examples gives what it has.
@@ -85,12 +88,12 @@ func TestDrawnShares(t *testing.T) {
 				key = fmt.Sprint(i % 3)
 			}
 			got[key]++
-			if r.Generations != 2 || r.Reason != formats.PlanDrawn || r.Epoch != 1 || r.GroupID != r.ExampleID+"@1" ||
+			if r.Generations != 2 || r.Reason != decision.PlanDrawn || r.Epoch != 1 || r.GroupID != r.ExampleID+"@1" ||
 				r.ExampleID != "e0" && (r.First != 0 || r.Count != 0 || r.Solved != nil) {
 				t.Errorf("%s: %+v", c.mix, r)
 			}
 		}
-		if fmt.Sprint(got) != fmt.Sprint(c.want) || !slices.IsSortedFunc(rows, func(a, b formats.Planned) int { return strings.Compare(a.ExampleID, b.ExampleID) }) {
+		if fmt.Sprint(got) != fmt.Sprint(c.want) || !slices.IsSortedFunc(rows, func(a, b decision.Planned) int { return strings.Compare(a.ExampleID, b.ExampleID) }) {
 			t.Errorf("%s of %d: drew %v, want %v", c.mix, c.n, got, c.want)
 		}
 		if text := strings.ReplaceAll(log.String(), `\"`, `"`); !strings.Contains(text, c.warns) || c.warns == "" && text != "" {
@@ -147,8 +150,8 @@ func TestDrawnByPassRate(t *testing.T) {
 	// Nothing else is left.
 	o := drawing(t, in, f, 2*205, "", "uniform(.5,.5)")
 	o.Out.URI += "-most"
-	if _, d := run(t, o); d.Tables[formats.TablePlan].Rows != 205 {
-		t.Errorf("%d are drawn", d.Tables[formats.TablePlan].Rows)
+	if _, d := run(t, o); d.Tables[schema.TablePlan].Rows != 205 {
+		t.Errorf("%d are drawn", d.Tables[schema.TablePlan].Rows)
 	}
 	// A later policy solves what an earlier one did not: the version in --previous is old.
 	o = drawing(t, in, f, 2, "", "uniform(0.9,1)")
@@ -227,7 +230,7 @@ func TestDrawnLeavesOut(t *testing.T) {
 	for _, r := range append(plannedRows(t, d), plannedRows(t, other)...) {
 		ids[r.ExampleID]++
 	}
-	if len(ids) != 38 || ids["e3"]+ids["e5"] > 0 || d.Tables[formats.TablePlan].Rows == 38 {
+	if len(ids) != 38 || ids["e3"]+ids["e5"] > 0 || d.Tables[schema.TablePlan].Rows == 38 {
 		t.Errorf("drew %v", ids)
 	}
 }
@@ -262,8 +265,8 @@ func TestDrawnErrors(t *testing.T) {
 		o := drawing(t, in, tasks("a b"), 4, "a=1", "")
 		change(&o)
 		_, err := curate.Run(t.Context(), o)
-		var usage *stages.Error
-		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || !strings.Contains(err.Error()+usage.Hint(), want) {
+		var usage *fault.Error
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || !strings.Contains(err.Error()+usage.Hint(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

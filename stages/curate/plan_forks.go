@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Where --plan-forks forks trajectories. A point is a call that trains and is not the
@@ -197,7 +198,7 @@ func (o *Options) requestForks(ctx context.Context, in *input, p *plan, size int
 
 func (o *Options) requestForksOf(g *Group, group []formats.Trajectory, at, size int, next int32, all *requestList) error {
 	t := &group[at]
-	if t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped {
+	if t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped {
 		return nil
 	}
 	for _, call := range forkPoints(o.PlanTable.Forks, group, at, cmp.Or(o.PlanTable.ForkPoints, 1)) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -61,8 +63,8 @@ func TestPlanForks(t *testing.T) {
 		_, d := run(t, o)
 		check(t, dataset.Verify(t.Context(), d))
 		calls, order := map[string]string{}, []string{}
-		for _, r := range readAll[formats.Planned](t, d, formats.TablePlan) {
-			if r.Reason != formats.PlanFork || r.Generations != 3 || r.First != 3 || r.ForkCall == nil || r.GroupID != r.ExampleID+"@0" {
+		for _, r := range readAll[decision.Planned](t, d, schema.TablePlan) {
+			if r.Reason != decision.PlanFork || r.Generations != 3 || r.First != 3 || r.ForkCall == nil || r.GroupID != r.ExampleID+"@0" {
 				t.Errorf("%s: %+v", name, r)
 			}
 			if calls[r.ForkedFrom] == "" {
@@ -81,7 +83,7 @@ func TestPlanForks(t *testing.T) {
 		o.PlanTable.Budget, o.Out.URI = budget(7), o.Out.URI+"-budget"
 		_, whole := run(t, o)
 		total, want := int32(0), planned(t, whole)
-		for _, r := range readAll[formats.Planned](t, whole, formats.TablePlan) {
+		for _, r := range readAll[decision.Planned](t, whole, schema.TablePlan) {
 			total += r.Generations
 		}
 		if most := int32(6 * 3 * len(strings.Fields(c.want))); total != min(7, most) {
@@ -132,7 +134,7 @@ func TestForksAreThoseThatCanBeMade(t *testing.T) {
 		o.PlanTable.Forks, o.PlanTable.ForkPoints, o.PlanTable.Generations = curate.ForkEven, 9, 3
 		_, d := run(t, o)
 		calls := map[string]string{}
-		for _, r := range readAll[formats.Planned](t, d, formats.TablePlan) {
+		for _, r := range readAll[decision.Planned](t, d, schema.TablePlan) {
 			if r.ForkCall != nil {
 				calls[r.ForkedFrom] = strings.TrimSpace(fmt.Sprint(calls[r.ForkedFrom], " ", *r.ForkCall))
 			}

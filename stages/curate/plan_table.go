@@ -8,6 +8,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -106,7 +109,7 @@ type request struct {
 	Group  int   // index
 	Row    int64 // the group's first
 	N      int
-	Reason int // index in formats.PlanReasons
+	Reason int // index in decision.PlanReasons
 	Std    float64
 	Lot    int64 // decides between equals, by the seed
 
@@ -242,7 +245,7 @@ func (p *plan) plannable(v Verdict) bool {
 }
 
 const (
-	requestFailed = iota // indexes in formats.PlanReasons
+	requestFailed = iota // indexes in decision.PlanReasons
 	requestFew
 	requestFlat
 	requestVaried
@@ -261,7 +264,7 @@ func (o *Options) request(g *Group, size int) request {
 		return request{N: lacks, Reason: requestFailed}
 	case lacks > 0:
 		return request{N: lacks, Reason: requestFew}
-	case flat && g.Trains == formats.NoAdvantages:
+	case flat && g.Trains == training.NoAdvantages:
 		return request{N: size, Reason: requestFew}
 	case flat:
 		return request{N: size, Reason: requestFlat}
@@ -277,8 +280,8 @@ type planTableWriter struct {
 	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
 	first *request // of them; nil: none
-	out   *dataset.TableWriter[formats.Planned]
-	rows  []formats.Planned
+	out   *dataset.TableWriter[decision.Planned]
+	rows  []decision.Planned
 }
 
 func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *dataset.Shard) (*planTableWriter, error) {
@@ -287,7 +290,7 @@ func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *d
 		list.close()
 		return nil, err
 	}
-	n := &planTableWriter{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
+	n := &planTableWriter{list: list, out: dataset.NewTable[decision.Planned](shard, schema.TablePlan, -1)}
 	n.to, n.stop = iter.Pull2(list.each())
 	if n.first, err, _ = n.to(); err != nil {
 		n.close()
@@ -314,7 +317,7 @@ func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.M
 	return err
 }
 
-func (n *planTableWriter) append(ctx context.Context, row formats.Planned) error {
+func (n *planTableWriter) append(ctx context.Context, row decision.Planned) error {
 	if n.rows = append(n.rows, row); len(n.rows) < 1000 {
 		return nil
 	}
@@ -322,7 +325,7 @@ func (n *planTableWriter) append(ctx context.Context, row formats.Planned) error
 }
 
 // row returns the row of the first of the remaining requests, for a group.
-func (n *planTableWriter) row(g *Group, members []formats.Member) formats.Planned {
+func (n *planTableWriter) row(g *Group, members []formats.Member) decision.Planned {
 	row := plannedOf(g, n.first.N, n.first.Reason)
 	for k := range members {
 		row.First = max(row.First, members[k].Generation+1)
@@ -334,10 +337,10 @@ func (n *planTableWriter) row(g *Group, members []formats.Member) formats.Planne
 }
 
 // plannedOf returns a row about a group, without the number of its first generation.
-func plannedOf(g *Group, generations, reason int) formats.Planned {
-	row := formats.Planned{
+func plannedOf(g *Group, generations, reason int) decision.Planned {
+	row := decision.Planned{
 		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(generations),
-		Reason: formats.PlanReasons[reason],
+		Reason: decision.PlanReasons[reason],
 		Count:  int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
 	}
 	if g.Valid > 0 {

@@ -7,8 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -16,7 +17,7 @@ import (
 // planned shows a plan: "a +2 from 4 failed".
 func planned(t testing.TB, d *dataset.Dataset) string {
 	var out []string
-	for _, r := range readAll[formats.Planned](t, d, formats.TablePlan) {
+	for _, r := range readAll[decision.Planned](t, d, schema.TablePlan) {
 		out = append(out, fmt.Sprintf("%s +%d from %d %s", r.ExampleID, r.Generations, r.First, r.Reason))
 	}
 	return strings.Join(out, ", ")
@@ -71,7 +72,7 @@ func budget(n int64) *int64 { return &n }
 func TestPlanRow(t *testing.T) {
 	in := groups(t, "groups", 3, seldom)
 	_, d := run(t, options(in, in+"-curate"))
-	rows := readAll[formats.Planned](t, d, formats.TablePlan)
+	rows := readAll[decision.Planned](t, d, schema.TablePlan)
 	r := rows[0]
 	if r.GroupID != "failed@3" || r.Epoch != 3 || r.Count != 4 || r.Valid != 2 || r.Failed != 2 || *r.Solved != 0.5 || *r.StdPop != 0.5 {
 		t.Errorf("row %+v", r)
@@ -120,12 +121,12 @@ func TestPlanKeepsToItsLimits(t *testing.T) {
 		}
 		_, d := run(t, o)
 		sum := int64(0)
-		for _, p := range readAll[formats.Planned](t, d, formats.TablePlan) {
+		for _, p := range readAll[decision.Planned](t, d, schema.TablePlan) {
 			sum += int64(p.Generations)
 			if p.Generations < 1 || int(p.Count+p.Generations) > o.PlanTable.MaxPerExample || p.First != p.Count || int(p.Failed) != failed[p.ExampleID] {
 				t.Errorf("%+v under %+v", p, o.PlanTable)
 			}
-			if (p.Reason == formats.PlanFailed && p.Failed == 0) || (p.Reason == formats.PlanVaried && o.PlanTable.Budget == nil) {
+			if (p.Reason == decision.PlanFailed && p.Failed == 0) || (p.Reason == decision.PlanVaried && o.PlanTable.Budget == nil) {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -138,7 +139,7 @@ func TestPlanKeepsToItsLimits(t *testing.T) {
 			_, err := curate.Run(t.Context(), o)
 			check(t, err)
 		}
-		if a, b := d.Tables[formats.TablePlan].RowsDigest, open(t, o.Out.URI).Tables[formats.TablePlan].RowsDigest; a != b {
+		if a, b := d.Tables[schema.TablePlan].RowsDigest, open(t, o.Out.URI).Tables[schema.TablePlan].RowsDigest; a != b {
 			t.Errorf("one shard plans %s, two %s", a, b)
 		}
 	})

@@ -13,6 +13,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
@@ -80,7 +83,7 @@ func TestFunnel(t *testing.T) {
 			}
 		}
 		m := open(t, o.Out.URI)
-		if m.RowsDigest != d.RowsDigest || m.Tables[formats.TableDecisions].RowsDigest != d.Tables[formats.TableDecisions].RowsDigest {
+		if m.RowsDigest != d.RowsDigest || m.Tables[schema.TableDecisions].RowsDigest != d.Tables[schema.TableDecisions].RowsDigest {
 			rt.Fatalf("in another order and two shards: %s, not %s", kept(t, m), kept(t, d))
 		}
 	})
@@ -108,7 +111,7 @@ func decisionsAddUp(t *testing.T, rt *rapid.T, r stages.Report, d *dataset.Datas
 	for _, e := range input {
 		want += int64(len(strings.Fields(e.rewards)))
 	}
-	all := readAll[formats.Decision](t, d, formats.TableDecisions)
+	all := readAll[decision.Decision](t, d, schema.TableDecisions)
 	if int64(len(all)) != want || r.Rows+sum(r.Drops) != want || r.Counts["kept"] != r.Rows || r.Counts["dropped"] != sum(r.Drops) {
 		rt.Fatalf("%d input rows, %d decisions, %d kept, drops %v", want, len(all), r.Rows, r.Drops)
 	}
@@ -126,7 +129,7 @@ func decisionsAddUp(t *testing.T, rt *rapid.T, r stages.Report, d *dataset.Datas
 	}
 	rows := readAll[formats.Trajectory](t, d, "")
 	for _, row := range rows {
-		if row.Reward == nil || row.Status == formats.StatusFailed || !keeps[row.TrajectoryID] {
+		if row.Reward == nil || row.Status == outcomes.StatusFailed || !keeps[row.TrajectoryID] {
 			rt.Fatalf("%s is there", row.TrajectoryID)
 		}
 	}
@@ -264,6 +267,6 @@ func drawOptions(t *rapid.T) curate.Options {
 
 // known reports whether curate with its rules may drop a trajectory for a reason.
 func known(reason string) bool {
-	return reason == formats.DropFailed || reason == formats.DropUnscored ||
+	return reason == decision.DropFailed || reason == decision.DropUnscored ||
 		slices.ContainsFunc(rules.All.All(), func(k curate.RuleKind) bool { return slices.Contains(k.Reasons, reason) })
 }

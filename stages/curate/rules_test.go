@@ -8,8 +8,12 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var three = []example{{"a", "1 0 0.5"}, {"b", "0 1 1"}, {"c", "0 0.5 1"}}
@@ -151,7 +155,7 @@ func TestRulesEndToEnd(t *testing.T) {
 			if got := kept(t, d); got != c.want || fmt.Sprint(r.Drops) != c.drops {
 				t.Errorf("kept %s, drops %v;\nwant %s, drops %s\n%s", got, r.Drops, c.want, c.drops, decisions(t, d))
 			}
-			for _, x := range readAll[formats.Decision](t, d, formats.TableDecisions) {
+			for _, x := range readAll[decision.Decision](t, d, schema.TableDecisions) {
 				if !x.Kept && x.Detail == "" && x.Reason != "subsample" {
 					t.Errorf("%s%d: %s without a detail", x.ExampleID, x.Generation, x.Reason)
 				}
@@ -188,7 +192,7 @@ func TestHeldOutExamples(t *testing.T) {
 	}
 	o = options(in, in+"-other")
 	ask(o, "holdout", in)
-	if _, err := curate.Run(t.Context(), o); !errors.Is(err, formats.ErrInvalid) {
+	if _, err := curate.Run(t.Context(), o); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("groups as --holdout: %v", err)
 	}
 }
@@ -208,7 +212,7 @@ func TestReplay(t *testing.T) {
 	for _, row := range readAll[formats.Trajectory](t, d, "") {
 		epochs += fmt.Sprint(row.Epoch)
 	}
-	var s formats.CurateState
+	var s decision.CurateState
 	check(t, json.Unmarshal(d.State, &s))
 	if epochs != "33333333311" || s.Epoch != 3 {
 		t.Errorf("rows are of epochs %s, the state is of %d", epochs, s.Epoch)
@@ -224,7 +228,7 @@ func TestReplay(t *testing.T) {
 	}
 	twice := options(now, now+"-twice")
 	twice.Replay = []stages.Input{{URI: now}}
-	if _, err := curate.Run(t.Context(), twice); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "twice") {
+	if _, err := curate.Run(t.Context(), twice); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("the same groups twice: %v", err)
 	}
 }
@@ -236,7 +240,7 @@ func TestRecompute(t *testing.T) {
 			r.SampledTokens = 50
 		}
 	})
-	centred := func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+	centred := func(training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 		return func(members []formats.Member, rows []formats.Trajectory) error {
 			mean := 0.0
 			for i, m := range members {
@@ -261,17 +265,17 @@ func TestRecompute(t *testing.T) {
 		if got := *rows[0].Advantage; got != want || rows[0].Generation != 1 {
 			t.Errorf("recompute %v: the advantage of a1 is %v, want %v", recompute, got, want)
 		}
-		var s formats.CurateState
+		var s decision.CurateState
 		check(t, json.Unmarshal(d.State, &s))
 		if s.Recomputed != recompute || strings.Join(s.Order, " ") != "length min_valid flat" {
 			t.Errorf("state %s", d.State)
 		}
 	}
-	batch := stepped(t, 0, &formats.BatchStep{Of: formats.BatchRewards}, [][]float64{{0, 1}})
+	batch := stepped(t, 0, &training.BatchStep{Of: training.BatchRewards}, [][]float64{{0, 1}})
 	o := options(batch, batch+"-curate")
 	o.Recompute, o.Recomputer = true, centred
-	var usage *stages.Error
-	if _, err := curate.Run(t.Context(), o); !errors.As(err, &usage) || usage.Kind != stages.KindUsage {
+	var usage *fault.Error
+	if _, err := curate.Run(t.Context(), o); !errors.As(err, &usage) || usage.Kind != fault.Usage {
 		t.Errorf("a batch's step on a part of the batch: %v", err)
 	}
 }
@@ -293,8 +297,8 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)
 		_, err := curate.Run(t.Context(), o)
-		var usage *stages.Error
-		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+		var usage *fault.Error
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -305,7 +309,7 @@ func TestBudgetNeedsTokenCounts(t *testing.T) {
 	in := groups(t, "older", 0, fiveExamples) // of version 1
 	o := options(in, in+"-curate")
 	ask(o, "token-budget", 10)
-	var bad *formats.InputError
+	var bad *fault.Input
 	if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || bad.Hint() == "" || !strings.Contains(err.Error(), "--token-budget") {
 		t.Errorf("got %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -30,10 +31,10 @@ type sideTables struct {
 
 func newSideTables(in *input, shard *dataset.Shard) *sideTables {
 	s := &sideTables{}
-	s.pairs = carriedTable[formats.Pair]{table: formats.TablePairs, of: func(p *formats.Pair) (string, string, string) {
+	s.pairs = carriedTable[formats.Pair]{table: schema.TablePairs, of: func(p *formats.Pair) (string, string, string) {
 		return p.GroupID, p.ChosenID, p.RejectedID
 	}, kept: func(p *formats.Pair) { s.pairs.bytes += p.Size() }}
-	s.labels = carriedTable[formats.Label]{table: formats.TableLabels, of: func(l *formats.Label) (string, string, string) {
+	s.labels = carriedTable[formats.Label]{table: schema.TableLabels, of: func(l *formats.Label) (string, string, string) {
 		return l.GroupID, l.TrajectoryID, l.TrajectoryID
 	}, kept: func(l *formats.Label) {
 		s.labels.bytes += l.Size()
@@ -44,7 +45,7 @@ func newSideTables(in *input, shard *dataset.Shard) *sideTables {
 		}
 	}}
 	for _, table := range in.carried() {
-		if table == formats.TablePairs {
+		if table == schema.TablePairs {
 			s.pairs.out = dataset.NewTable[formats.Pair](shard, table, -1)
 		} else {
 			s.labels.out = dataset.NewTable[formats.Label](shard, table, -1)
@@ -55,7 +56,7 @@ func newSideTables(in *input, shard *dataset.Shard) *sideTables {
 
 // carried lists the tables that any set has.
 func (in *input) carried() (tables []string) {
-	for _, table := range []string{formats.TableLabels, formats.TablePairs} {
+	for _, table := range []string{schema.TableLabels, schema.TablePairs} {
 		if slices.ContainsFunc(in.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
 			tables = append(tables, table)
 		}

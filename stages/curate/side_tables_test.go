@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -19,8 +20,8 @@ import (
 // writes them: of scored members, better against worse.
 func compared(t *testing.T, epoch int) recipe {
 	return recipe{epoch: epoch, version: 2, tables: func(s *dataset.Shard, groups [][]formats.Member) {
-		pairs := dataset.NewTable[formats.Pair](s, formats.TablePairs, -1)
-		labels := dataset.NewTable[formats.Label](s, formats.TableLabels, -1)
+		pairs := dataset.NewTable[formats.Pair](s, schema.TablePairs, -1)
+		labels := dataset.NewTable[formats.Label](s, schema.TableLabels, -1)
 		for _, members := range groups {
 			for i := range members {
 				a := &members[i]
@@ -48,10 +49,10 @@ func compared(t *testing.T, epoch int) recipe {
 func shown(t *testing.T, d *dataset.Dataset) (pairs, labels string) {
 	t.Helper()
 	var p, l []string
-	for _, x := range readAll[formats.Pair](t, d, formats.TablePairs) {
+	for _, x := range readAll[formats.Pair](t, d, schema.TablePairs) {
 		p = append(p, fmt.Sprintf("%s%s>%s", x.ExampleID, x.Chosen, x.Rejected))
 	}
-	for _, x := range readAll[formats.Label](t, d, formats.TableLabels) {
+	for _, x := range readAll[formats.Label](t, d, schema.TableLabels) {
 		l = append(l, fmt.Sprintf("%s%s%s", x.ExampleID, x.Completion, map[bool]string{true: "+", false: "-"}[x.Desirable]))
 	}
 	return strings.Join(p, " "), strings.Join(l, " ")
@@ -131,7 +132,7 @@ func TestPairsOfShardsAndOfOtherEpochs(t *testing.T) {
 		check(t, err)
 	}
 	many := open(t, o.Out.URI)
-	for _, table := range []string{formats.TablePairs, formats.TableLabels} {
+	for _, table := range []string{schema.TablePairs, schema.TableLabels} {
 		if a, b := one.Tables[table], many.Tables[table]; a.RowsDigest != b.RowsDigest || a.Rows == 0 {
 			t.Errorf("%s: %d rows in one shard, %d in three", table, a.Rows, b.Rows)
 		}
@@ -145,7 +146,7 @@ func TestPairsOfShardsAndOfOtherEpochs(t *testing.T) {
 	}
 	want := 0.0
 	for _, uri := range []string{in, old} {
-		for _, p := range readAll[formats.Pair](t, open(t, uri), formats.TablePairs) {
+		for _, p := range readAll[formats.Pair](t, open(t, uri), schema.TablePairs) {
 			if kept[p.ChosenID] && kept[p.RejectedID] {
 				want++
 			}
@@ -159,7 +160,7 @@ func TestPairsOfShardsAndOfOtherEpochs(t *testing.T) {
 func TestNoSideTables(t *testing.T) {
 	in := groups(t, "groups", 0, fiveExamples)
 	r, d := run(t, options(in, in+"-curate"))
-	if _, pairs := d.Tables[formats.TablePairs]; pairs || sideFacts(d) != nil || strings.Contains(r.Message, "pairs") || d.Params["carried"] != nil {
+	if _, pairs := d.Tables[schema.TablePairs]; pairs || sideFacts(d) != nil || strings.Contains(r.Message, "pairs") || d.Params["carried"] != nil {
 		t.Errorf("tables %v, facts %v, %q", d.Tables, sideFacts(d), r.Message)
 	}
 }
@@ -168,7 +169,7 @@ func TestNoSideTables(t *testing.T) {
 func TestPairsOutOfOrder(t *testing.T) {
 	for name, order := range map[string][]int{"moved": {1, 0}, "of no group": {0, 1, 2}} {
 		in := recipe{version: 2, tables: func(s *dataset.Shard, groups [][]formats.Member) {
-			w := dataset.NewTable[formats.Label](s, formats.TableLabels, -1)
+			w := dataset.NewTable[formats.Label](s, schema.TableLabels, -1)
 			for _, i := range order {
 				l := formats.Label{GroupID: "nobody's"}
 				if i < len(groups) {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -47,7 +47,7 @@ func (t *tally) add(d *decided) {
 			stages.Count(&t.drops, v.Reason, 1)
 			stages.Count(&t.funnel.trajectories, v.rule, 1)
 		}
-		if v.Reason != formats.DropFailed && v.Reason != formats.DropUnscored {
+		if v.Reason != decision.DropFailed && v.Reason != decision.DropUnscored {
 			t.scored++
 			t.rewards = plus(t.rewards, *members[i].Reward)
 		}
@@ -107,7 +107,7 @@ func report(result dataset.Result, outcome dataset.Outcome, order []string, seco
 		}
 	}
 	if r.Counts != nil {
-		r.Funnel = formats.Funnel(order, int64(r.Facts[factGroups]), r.Counts[countKept]+r.Counts[countDropped], r.Facts)
+		r.Funnel = decision.Funnel(order, int64(r.Facts[factGroups]), r.Counts[countKept]+r.Counts[countDropped], r.Facts)
 		r.Message = message(r, r.Facts)
 	}
 	return r
@@ -125,7 +125,7 @@ func message(r stages.Report, f map[string]float64) string {
 
 // reasons lists what was dropped by rule, as the funnel does, the most first. A
 // rule whose reasons have names of their own is followed by them.
-func reasons(drops map[string]int64, steps []formats.FunnelStep) (list []string) {
+func reasons(drops map[string]int64, steps []decision.FunnelStep) (list []string) {
 	own, byRule, mixed := maps.Clone(drops), map[string]int64{}, []string{}
 	for _, s := range steps {
 		reason := strings.ReplaceAll(s.Rule, "-", "_")

@@ -6,14 +6,15 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Flat reports whether a group gives no training signal.
 func (g *Group) Flat(tolerance float64) bool {
-	if g.Trains == formats.TrainsByRewards {
-		return g.Valid > 0 && formats.Flat(g.Min, g.Max, tolerance)
+	if g.Trains == training.TrainsByRewards {
+		return g.Valid > 0 && training.Flat(g.Min, g.Max, tolerance)
 	}
-	return g.Valid > 0 && g.Trains != formats.TrainsSomething
+	return g.Valid > 0 && g.Trains != training.TrainsSomething
 }
 
 // findTraining finds out which groups train.
@@ -42,22 +43,22 @@ func (in *input) findTraining(ctx context.Context, o *Options) error {
 }
 
 // training says whether training gets anything from some members of a group.
-func (in *input) training(g *Group, members []formats.Member, some []int) formats.Training {
-	var size formats.AdvantageSize
+func (in *input) training(g *Group, members []formats.Member, some []int) training.Training {
+	var size training.AdvantageSize
 	for _, i := range some {
 		size.Add(members[i].Advantage, members[i].Advantages, members[i].Losses)
 	}
 	t := in.batch.Of(in.of(g.Index).batchStep, &size)
-	if t == formats.TrainsSomething {
+	if t == training.TrainsSomething {
 		return in.groups.unlessEqual(g, t)
 	}
 	return t
 }
 
 // unlessEqual is what a group trains, unless its rewards are equal by a tolerance of curate's own.
-func (gs *Groups) unlessEqual(g *Group, t formats.Training) formats.Training {
-	if gs.tolerance != nil && formats.Flat(g.Min, g.Max, *gs.tolerance) {
-		return formats.TrainsNothing
+func (gs *Groups) unlessEqual(g *Group, t training.Training) training.Training {
+	if gs.tolerance != nil && training.Flat(g.Min, g.Max, *gs.tolerance) {
+		return training.TrainsNothing
 	}
 	return t
 }

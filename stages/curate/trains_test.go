@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
@@ -17,20 +20,20 @@ func TestFlatIsWhatIsHandedOver(t *testing.T) {
 		*m.Advantage = own[m.ExampleID]
 		switch m.ExampleID {
 		case "c":
-			m.Advantages = []formats.MessageAdvantage{{Message: 1, Value: -.25}}
+			m.Advantages = []training.MessageAdvantage{{Message: 1, Value: -.25}}
 		case "d":
-			m.Advantages = []formats.MessageAdvantage{{Message: 1, Tokens: []float32{.5, -.5}}}
+			m.Advantages = []training.MessageAdvantage{{Message: 1, Tokens: []float32{.5, -.5}}}
 		case "e":
-			m.Losses = []formats.MessageLoss{{Message: 1, Loss: formats.LossCE, Weight: .1}}
+			m.Losses = []training.MessageLoss{{Message: 1, Loss: training.LossCE, Weight: .1}}
 		}
 	}
 	for n, c := range []struct {
-		step *formats.BatchStep
+		step *training.BatchStep
 		kept string
 	}{
 		{nil, "a0 a1 c0 c1 d0 d1 e0 e1 g0 g1"},
 		// what is centred is not 0, and the groups of 0 are not at the mean
-		{&formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Epsilon: 1e-6}, "a0 a1 b0 b1 c0 c1 d0 d1 e0 e1 f0 f1 g0 g1"},
+		{&training.BatchStep{Of: training.BatchAdvantages, Center: true, Epsilon: 1e-6}, "a0 a1 b0 b1 c0 c1 d0 d1 e0 e1 f0 f1 g0 g1"},
 	} {
 		in := edited(t, n, c.step, rewards, edit)
 		o := options(in, in+"-curate")
@@ -39,7 +42,7 @@ func TestFlatIsWhatIsHandedOver(t *testing.T) {
 		if got := kept(t, d); got != c.kept {
 			t.Errorf("%v: kept %s, want %s", c.step, got, c.kept)
 		}
-		for _, p := range readAll[formats.Planned](t, d, formats.TablePlan) {
+		for _, p := range readAll[decision.Planned](t, d, schema.TablePlan) {
 			if c.step != nil || p.Reason != "flat" || p.ExampleID != "b" && p.ExampleID != "f" {
 				t.Errorf("planned %+v", p)
 			}
@@ -57,7 +60,7 @@ func TestFlatOfWhatIsLeft(t *testing.T) {
 		t.Errorf("kept %s", kept(t, d))
 	}
 	o.Out.URI, o.Recompute = in+"-again", true
-	o.Recomputer = func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+	o.Recomputer = func(training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 		return func(members []formats.Member, _ []formats.Trajectory) error {
 			mean := 0.0
 			for _, m := range members {
@@ -76,10 +79,10 @@ func TestFlatOfWhatIsLeft(t *testing.T) {
 
 func TestFlatWithoutAdvantages(t *testing.T) {
 	set := curate.Group{Valid: 2, Min: 1, Max: 1}
-	if set.Trains = formats.TrainsSomething; set.Flat(0) {
+	if set.Trains = training.TrainsSomething; set.Flat(0) {
 		t.Error("equal rewards with advantages")
 	}
-	if set.Trains = formats.TrainsByRewards; !set.Flat(0) {
+	if set.Trains = training.TrainsByRewards; !set.Flat(0) {
 		t.Error("equal rewards without advantages")
 	}
 	if set.Min = math.Nextafter(1, 0); set.Flat(0) || !set.Flat(1e-12) {

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -29,13 +30,13 @@ type writer struct {
 	heads     *baseRows        // the base's rows without it
 	whole     *baseRows        // with it, for rules that read it and for rows that cannot be copied
 	rows      *dataset.TableWriter[formats.Trajectory]
-	decisions *dataset.TableWriter[formats.Decision]
+	decisions *dataset.TableWriter[decision.Decision]
 	planTable *planTableWriter
 	side      *sideTables
 	meter     *stages.Meter
 	tally     tally
 
-	decided []formats.Decision
+	decided []decision.Decision
 }
 
 // decided is a group on its way between the two goroutines.
@@ -273,7 +274,7 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 	}
 	for k := range d.members {
 		m, v := &d.members[k], d.verdicts[k]
-		w.decided = append(w.decided, formats.Decision{
+		w.decided = append(w.decided, decision.Decision{
 			TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch, Generation: m.Generation,
 			Kept: v.Reason == "", Reason: v.Reason, Detail: v.Detail,
 		})

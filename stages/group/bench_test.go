@@ -10,6 +10,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/storage"
@@ -43,7 +46,7 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 	b.Helper()
 	ctx := context.Background()
 	base, scores := storage.Join(root, "rollout"), storage.Join(root, "score")
-	s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
+	s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{}))
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	thin := make([]formats.Score, 0, rows)
 	for chunk := range rows / 8 {
@@ -54,9 +57,9 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 				g, k = at%(rows/8), at/(rows/8)
 			}
 			id := fmt.Sprintf("example-%07d", g)
-			wide[i] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK}
+			wide[i] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: outcomes.StatusOK}
 			r := float64((g*7+k*3)%11) / 10
-			sc := formats.Score{TrajectoryID: wide[i].TrajectoryID, ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &r}
+			sc := formats.Score{TrajectoryID: wide[i].TrajectoryID, ExampleID: id, Generation: int32(k), Status: outcomes.StatusOK, Reward: &r}
 			sc.Rewards = []formats.NamedReward{{Name: "solved", Value: &r, Weight: 1}}
 			thin = append(thin, sc)
 		}
@@ -66,7 +69,7 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 	}
 	must(s.Commit(ctx, dataset.Outcome{}))
 	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
-	s = must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
+	s = must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
 		dataset.Options{}))
 	v := dataset.NewTable[formats.Score](s, "", 0)
 	for i := 0; i < len(thin); i += 8 {
@@ -81,7 +84,7 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 // BenchmarkFill is the arithmetic alone.
 func BenchmarkFill(b *testing.B) {
 	a, _ := estimators.GRPO.New().Estimator(group.Setup{Compat: group.CompatNone})
-	g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: formats.FlatTolerance, Solved: 1}}
+	g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: training.FlatTolerance, Solved: 1}}
 	rewards := []float64{0.1, 0.7, 1, 0, 0.3, 0.3, 0.9, 0.2}
 	members := make([]formats.Member, len(rewards))
 	for i := range members {

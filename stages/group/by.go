@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // byExample is the default way to form groups.
@@ -71,7 +72,7 @@ func (k *keyer) read(n int) ([]string, error) {
 	for i := range k.buf {
 		key, err := k.key(&k.buf[i])
 		if err != nil {
-			return nil, formats.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "%s %q",
+			return nil, fault.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "%s %q",
 				k.flag, k.text).InRow(k.next + int64(i))
 		}
 		k.keys = append(k.keys, key)

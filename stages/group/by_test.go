@@ -11,7 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // tasks are three examples with a topic each, of which two are the same.
@@ -79,7 +82,7 @@ func TestGroupsBySomethingElse(t *testing.T) {
 	o.By = "metadata.topic"
 	d, _ := grouped(t, o, 1)
 	var lines []string
-	for _, g := range rowsOf[formats.GroupStats](t, d, formats.TableGroups) {
+	for _, g := range rowsOf[formats.GroupStats](t, d, schema.TableGroups) {
 		lines = append(lines, fmt.Sprintf("%s of %q in %d: %d of %d", g.GroupID, g.ExampleID, g.Epoch, g.Valid, g.Count))
 	}
 	if diff := cmp.Diff([]string{`sums@0 of "" in 0: 4 of 4`, `words@0 of "b" in 0: 1 of 2`, `sums@1 of "d" in 1: 2 of 2`}, lines); diff != "" {
@@ -102,7 +105,7 @@ func TestRowsWithoutKey(t *testing.T) {
 		o := options(in, in+"-group")
 		o.By = by
 		_, err := group.Run(t.Context(), o)
-		var bad *formats.InputError
+		var bad *fault.Input
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.Row < 0 || bad.Hint() == "" {
 			t.Errorf("by %s: %v", by, err)
 		}
@@ -135,7 +138,7 @@ func TestNeverScored(t *testing.T) {
 	in := stored(t, "rollout", unscored, 1)
 	o := options(in, in+"-group")
 	_, err := group.Run(t.Context(), o)
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "2 wait for a reward") || !strings.Contains(bad.Hint(), "score") {
 		t.Errorf("got %v", err)
 	}
@@ -147,7 +150,7 @@ func TestNeverScored(t *testing.T) {
 		t.Errorf("%d rows", d.Rows)
 	}
 	// All failed, or a component was looked for: nobody forgot to score.
-	unscored[1].Rewards = []formats.NamedReward{{Name: "judge", Failure: formats.RewardTimeout}}
+	unscored[1].Rewards = []formats.NamedReward{{Name: "judge", Failure: outcomes.RewardTimeout}}
 	for _, rows := range [][]formats.Trajectory{wide(example{"a", "f f"}, 0), unscored, nil} {
 		in := stored(t, "rollout", rows, 1)
 		grouped(t, options(in, in+"-group"), 1)

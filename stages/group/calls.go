@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // checkCalls refuses imported rows that are calls of attempts, each with the whole
@@ -37,7 +38,7 @@ func (in *input) checkCalls(ctx context.Context, o *Options) error {
 		at++
 	}
 	for _, f := range doctor.Found(in.base.URI()) {
-		return formats.Invalid(in.base.URI(), checks[0].Hint+"; --accept-finding prefix_rows groups them all the same", nil,
+		return fault.Invalid(in.base.URI(), checks[0].Hint+"; --accept-finding prefix_rows groups them all the same", nil,
 			"%d of %d %s (prefix_rows); the first: %s", f.Count, f.Of, f.What, f.First[0])
 	}
 	return nil

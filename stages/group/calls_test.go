@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -22,7 +23,7 @@ func TestCallsOfAnImport(t *testing.T) {
 		"uncounted": {nil, true},
 	} {
 		uri := "mem://calls-" + name
-		s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "import", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
+		s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{}))
 		var rows []formats.Trajectory
 		for i := range 3 {
 			r := wide(example{"a", "0 1 2"}, 0)[i]

@@ -1,7 +1,7 @@
 package group
 
 import (
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -36,8 +36,8 @@ type Estimator struct {
 	// Options.From first. Such an estimator is for one run. Nil for all others.
 	Baselines map[string]float64
 
-	Batch  *formats.BatchStep // a step that remains for the whole batch; nil for none
-	Whiten *formats.Whitening // one that remains for the trainer; nil for none
+	Batch  *training.BatchStep // a step that remains for the whole batch; nil for none
+	Whiten *training.Whitening // one that remains for the trainer; nil for none
 
 	Uneven bool // advantages need not sum to zero although those of its kind usually do
 }
@@ -66,7 +66,7 @@ type Setup struct {
 	Compat    Compat
 	NoScale   bool    // do not divide by the standard deviation
 	Solved    float64 // a reward at or above it counts as solved
-	Tolerance float64 // relative spread up to which rewards are equal (formats.Flat), in parts and components too
+	Tolerance float64 // relative spread up to which rewards are equal (training.Flat), in parts and components too
 }
 
 // Registry lists estimators.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // refuseForks returns the error of a group of forks that the estimator does not know.
@@ -43,7 +44,7 @@ func (in *input) values(ctx context.Context) (map[string][]continued, error) {
 	for {
 		n, err := rows.Read(buf)
 		for _, r := range buf[:n] {
-			if r.ForkCall != nil && r.Reward != nil && r.Status != formats.StatusFailed && !math.IsNaN(*r.Reward) && !math.IsInf(*r.Reward, 0) {
+			if r.ForkCall != nil && r.Reward != nil && r.Status != outcomes.StatusFailed && !math.IsNaN(*r.Reward) && !math.IsInf(*r.Reward, 0) {
 				p := prefix{r.ForkedFrom, *r.ForkCall}
 				rewards[p] = append(rewards[p], *r.Reward)
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -37,7 +39,7 @@ func forked(t *testing.T, apart bool) (attempts, all []formats.Trajectory) {
 				f.ForkedFrom, f.ForkCall, f.Generation = origin.TrajectoryID, &call, int32(100+10*k+n)
 				f.TrajectoryID = fmt.Sprintf("%s-%d", origin.TrajectoryID, n)
 				f.Reward, f.ShapedRewards, f.Calls = new(float64(r.IntN(3))), nil, slices.Clone(origin.Calls)
-				if origin.Status == formats.StatusFailed {
+				if origin.Status == outcomes.StatusFailed {
 					f.Reward = nil
 				}
 				for c := range f.Calls[:call] {
@@ -83,7 +85,7 @@ func TestForksAreNoMembers(t *testing.T) {
 					t.Errorf("%s in %d shards: %s", name, shards, d)
 				}
 			}
-			stats, forks := rowsOf[formats.GroupStats](t, got, formats.TableGroups), 0
+			stats, forks := rowsOf[formats.GroupStats](t, got, schema.TableGroups), 0
 			own := slices.DeleteFunc(stats, func(g formats.GroupStats) bool {
 				if g.Forks {
 					forks++
@@ -96,7 +98,7 @@ func TestForksAreNoMembers(t *testing.T) {
 			for i := range own {
 				own[i].FirstRow = 0
 			}
-			expected := rowsOf[formats.GroupStats](t, want, formats.TableGroups)
+			expected := rowsOf[formats.GroupStats](t, want, schema.TableGroups)
 			for i := range expected {
 				expected[i].FirstRow = 0
 			}
@@ -120,7 +122,7 @@ func checkValues(t *testing.T, name string, members, before []formats.Member, ro
 	}
 	sums := map[string][2]float64{}
 	for _, m := range members {
-		if m.ForkCall != nil && m.Reward != nil && m.Status != formats.StatusFailed {
+		if m.ForkCall != nil && m.Reward != nil && m.Status != outcomes.StatusFailed {
 			s := sums[m.ForkedFrom]
 			sums[m.ForkedFrom] = [2]float64{s[0] + *m.Reward, s[1] + 1}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -120,5 +121,5 @@ func (j *job) members() *dataset.TableWriter[formats.Member] {
 }
 
 func (j *job) groups() *dataset.TableWriter[formats.GroupStats] {
-	return dataset.NewTable[formats.GroupStats](j.shard, formats.TableGroups, -1)
+	return dataset.NewTable[formats.GroupStats](j.shard, schema.TableGroups, -1)
 }

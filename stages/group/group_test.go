@@ -13,11 +13,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // An example's rewards, written short: f is failed, u unscored.
@@ -39,13 +42,13 @@ func wide(e example, epoch int) []formats.Trajectory {
 	for g, word := range strings.Fields(e.rewards) {
 		t := formats.Trajectory{
 			TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: e.id, Epoch: int32(epoch), Generation: int32(g),
-			Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone,
+			Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 			SampledTokens: int32(10 + g),
 			Messages:      []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}},
 		}
 		switch word {
 		case "f":
-			t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+			t.Status, t.StopReason, t.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 		case "u":
 		default:
 			r := 0.0
@@ -64,7 +67,7 @@ func trajectories(t *testing.T, name string, parts [][]example) string {
 	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/" + name
 	for i, part := range parts {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories},
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories},
 			dataset.Options{Shard: i, Of: len(parts)})
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +95,7 @@ func run(t *testing.T, o group.Options) (stages.Report, *dataset.Dataset) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{Kind: formats.KindGroups})
+	d, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{Kind: schema.KindGroups})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +143,7 @@ func TestGroupsEndToEnd(t *testing.T) {
 		t.Errorf("message %q", r.Message)
 	}
 	var lines []string
-	for _, g := range readAll[formats.GroupStats](t, d, formats.TableGroups) {
+	for _, g := range readAll[formats.GroupStats](t, d, schema.TableGroups) {
 		line := fmt.Sprint(g.GroupID, " ", g.FirstRow, " ", g.Valid, "/", g.Count)
 		for _, f := range []*float64{g.Mean, g.StdPop, g.StdSample, g.Min, g.Max, g.Spread, g.Solved} {
 			if f == nil {
@@ -168,7 +171,7 @@ func TestSolvedAndLengths(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	_, d := run(t, options(in, in+"-group"))
 	var lines []string
-	for _, g := range readAll[formats.GroupStats](t, d, formats.TableGroups) {
+	for _, g := range readAll[formats.GroupStats](t, d, schema.TableGroups) {
 		line := fmt.Sprintf("%s %d solved, %d failed, %d unscored, pass %.3g, %d tokens", g.ExampleID, g.SolvedCount, g.Failed, g.Unscored, g.PassAtK,
 			g.SampledTokens)
 		if g.LengthMean != nil {
@@ -251,7 +254,7 @@ func TestThinInputAndShards(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if three.Tables[formats.TableGroups].RowsDigest != d.Tables[formats.TableGroups].RowsDigest {
+	if three.Tables[schema.TableGroups].RowsDigest != d.Tables[schema.TableGroups].RowsDigest {
 		t.Error("three shards give other statistics")
 	}
 	for _, p := range three.Parts {
@@ -282,7 +285,7 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 	ro.Groups /= parts
 	var all [][]formats.Score
 	for i := range parts {
-		s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: parts}))
+		s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: parts}))
 		w := dataset.NewTable[formats.Trajectory](s, "", -1)
 		rename := func(id *string) { *id = fmt.Sprintf("%d-%s", i, *id) }
 		for rows := range random.Trajectories(int64(i), ro) {
@@ -303,7 +306,7 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 	}
 	scores = base + "-score"
 	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
-	s := must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
+	s := must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
 		dataset.Options{}))
 	w := dataset.NewTable[formats.Score](s, "", 0)
 	for _, rows := range all {
@@ -318,7 +321,7 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 func TestInvalidRewards(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{{{"a", "1 0"}, {"b", "0 +Inf 1"}}})
 	_, err := group.Run(t.Context(), options(in, in+"-group"))
-	var bad *formats.InputError
+	var bad *fault.Input
 	if !errors.As(err, &bad) || bad.Row != 3 {
 		t.Errorf("got %v", err)
 	}
@@ -366,8 +369,8 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)
 		_, err := group.Run(t.Context(), o)
-		var usage *stages.Error
-		if !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+		var usage *fault.Error
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -376,10 +379,10 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 func TestWrongInput(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	run(t, options(in, in+"-group"))
-	if _, err := group.Run(t.Context(), options(in+"-group", in+"-again")); !errors.Is(err, formats.ErrInvalid) {
+	if _, err := group.Run(t.Context(), options(in+"-group", in+"-again")); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("groups of groups: %v", err)
 	}
-	if _, err := group.Run(t.Context(), options(in+"-nothing", in+"-again")); !errors.Is(err, formats.ErrInvalid) {
+	if _, err := group.Run(t.Context(), options(in+"-nothing", in+"-again")); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("no dataset: %v", err)
 	}
 }
@@ -387,7 +390,7 @@ func TestWrongInput(t *testing.T) {
 func TestNothingToGroup(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{nil})
 	r, d := run(t, options(in, in+"-group"))
-	if d.Rows != 0 || !r.Sealed || len(readAll[formats.GroupStats](t, d, formats.TableGroups)) != 0 {
+	if d.Rows != 0 || !r.Sealed || len(readAll[formats.GroupStats](t, d, schema.TableGroups)) != 0 {
 		t.Errorf("%+v", r)
 	}
 }

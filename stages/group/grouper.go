@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Grouper computes the advantages and statistics of one group after the other.
@@ -49,9 +51,9 @@ func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.Grou
 	stats.Valid = int32(n)
 	for i := range members {
 		switch members[i].NoAdvantage {
-		case formats.NoAdvantageFailed:
+		case training.NoAdvantageFailed:
 			stats.Failed++
-		case formats.NoAdvantageUnscored:
+		case training.NoAdvantageUnscored:
 			stats.Unscored++
 		}
 	}
@@ -80,10 +82,10 @@ func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
 		m := &members[i]
 		m.Advantage, m.Advantages, m.Losses, m.NoAdvantage = nil, nil, nil, ""
 		switch {
-		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
-			m.NoAdvantage = formats.NoAdvantageFailed
+		case m.Status == outcomes.StatusFailed || m.Status == outcomes.StatusSkipped:
+			m.NoAdvantage = training.NoAdvantageFailed
 		case m.Reward == nil:
-			m.NoAdvantage = formats.NoAdvantageUnscored
+			m.NoAdvantage = training.NoAdvantageUnscored
 		case math.IsNaN(*m.Reward) || math.IsInf(*m.Reward, 0):
 			return &BadMember{i, fmt.Sprintf("reward %v is not a finite number", *m.Reward),
 				"a reward is a finite number or null; score the trajectories again"}
@@ -117,7 +119,7 @@ func (g *Grouper) advantages(members []formats.Member) error {
 		if has && !math.IsNaN(out[k]) {
 			members[i].Advantage = &out[k]
 		} else {
-			members[i].NoAdvantage = formats.NoAdvantageSingleton
+			members[i].NoAdvantage = training.NoAdvantageSingleton
 		}
 	}
 	if g.Estimator.Steps != nil && has {

@@ -7,7 +7,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // input is what is grouped: scores with their base, or a wide dataset with
@@ -36,8 +39,8 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind != formats.KindScores && d.Kind != formats.KindTrajectories {
-		return nil, formats.Invalid(d.URI(), "give group the dataset that score wrote", nil,
+	if d.Kind != schema.KindScores && d.Kind != schema.KindTrajectories {
+		return nil, fault.Invalid(d.URI(), "give group the dataset that score wrote", nil,
 			"it holds %s, which have no rewards to group by", d.Kind)
 	}
 	base, err := d.OpenBase(ctx)
@@ -45,7 +48,7 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
+		return nil, fault.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
 			d.Rows, base.URI(), base.Rows)
 	}
 	if n := base.Facts[formats.FactMixedPrompts]; n > 0 {
@@ -68,16 +71,16 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 			"group: %q holds trajectories, and --scores joins scores to scores", in.rows.URI())
 	}
 	for _, s := range scores {
-		d, err := dataset.Open(ctx, s.URI, dataset.OpenOptions{AcceptGates: s.AcceptGates, Kind: formats.KindScores})
+		d, err := dataset.Open(ctx, s.URI, dataset.OpenOptions{AcceptGates: s.AcceptGates, Kind: schema.KindScores})
 		if err != nil {
 			return err
 		}
 		if mine, other := dataset.RunOf(in.rows, in.base).ID, dataset.RunOf(d).ID; mine != "" && other != "" && mine != other {
-			return formats.Invalid(d.URI(), "group the scores of each run by themselves", nil,
+			return fault.Invalid(d.URI(), "group the scores of each run by themselves", nil,
 				"it scores the trajectories of another run than %q does", in.rows.URI())
 		}
 		if !in.base.Is(d.Base) || d.Rows != in.base.Rows {
-			return formats.Invalid(d.URI(), "give scores of one dataset of trajectories", nil,
+			return fault.Invalid(d.URI(), "give scores of one dataset of trajectories", nil,
 				"it does not score the trajectories that %q does", in.rows.URI())
 		}
 		in.more = append(in.more, d)
@@ -90,12 +93,12 @@ func (in *input) continues(ctx context.Context, o *Options, baselines map[string
 	if o.From == "" {
 		return nil
 	}
-	if in.from, err = dataset.Open(ctx, o.From, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: formats.KindGroups}); err != nil {
+	if in.from, err = dataset.Open(ctx, o.From, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: schema.KindGroups}); err != nil {
 		return err
 	}
-	var s formats.GroupState
+	var s training.GroupState
 	if err := json.Unmarshal(in.from.State, &s); err != nil || s.Estimator != o.Estimator.Name {
-		return formats.Invalid(in.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
+		return fault.Invalid(in.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
 	}
 	maps.Copy(baselines, s.Baselines)
 	return nil
@@ -114,14 +117,14 @@ func (in *input) spec(o *Options) dataset.Spec {
 		inputs = append(inputs, in.from.Ref("baselines", o.Out.URI))
 	}
 	return dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindGroups, Params: o.params(),
+		Stage: stage, Version: version, Kind: schema.KindGroups, Params: o.params(),
 		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base), Columns: in.base.Columns,
 		Gates: o.gates(),
 	}
 }
 
 func (o *Options) solved() float64    { return or(o.SolvedThreshold, DefaultSolvedThreshold) }
-func (o *Options) tolerance() float64 { return or(o.FlatTolerance, formats.FlatTolerance) }
+func (o *Options) tolerance() float64 { return or(o.FlatTolerance, training.FlatTolerance) }
 
 func or(p *float64, otherwise float64) float64 {
 	if p == nil {

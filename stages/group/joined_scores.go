@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // reader reads rows as dataset.Reader does.
@@ -60,7 +61,7 @@ func (j *joinedScores) Read(rows []row) (int, error) {
 		}
 		for i := range j.buf {
 			if bad := rows[i].join(&j.buf[i]); bad != nil {
-				return 0, formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil,
+				return 0, fault.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil,
 					"with %q: %v", j.in.rows.URI(), bad).InRow(j.next + int64(i))
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // labels labels each member that has a reward. A member without trained
@@ -14,7 +15,7 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 	var out []formats.Label
 	for i := range members {
 		m, t := &members[i], &all[i]
-		if m.NoAdvantage == formats.NoAdvantageFailed || m.Reward == nil {
+		if m.NoAdvantage == training.NoAdvantageFailed || m.Reward == nil {
 			continue
 		}
 		path := t.Main()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Length is what the base has that scores do not repeat.
@@ -146,7 +147,7 @@ func describeLengths(members []formats.Member, tokens []Length, s *formats.Group
 	var smallest, largest int32 = -1, 0
 	for i, m := range members {
 		n := tokens[i].SampledTokens
-		if m.NoAdvantage == formats.NoAdvantageFailed || m.NoAdvantage == formats.NoAdvantageUnscored {
+		if m.NoAdvantage == training.NoAdvantageFailed || m.NoAdvantage == training.NoAdvantageUnscored {
 			continue
 		}
 		s.SampledTokens += int64(n)

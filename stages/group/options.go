@@ -8,9 +8,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options are the settings of group. A field at zero has the default that its
@@ -35,7 +36,7 @@ type Options struct {
 	Labels bool  // label every scored trajectory as desirable or not, by SolvedThreshold
 
 	SolvedThreshold *float64 // a reward at or above it counts as solved; default DefaultSolvedThreshold
-	FlatTolerance   *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
+	FlatTolerance   *float64 // relative spread up to which a group is flat; default training.FlatTolerance
 
 	MinGroups     *float64 // gate: refuse fewer groups with an advantage
 	MaxFlatGroups *float64 // gate: refuse a larger share of flat groups among them
@@ -60,7 +61,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&o.SolvedThreshold, "solved-threshold", "count a reward of at least `X` as solved").
 		Shown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
 	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal, in every estimator and in curate").
-		Shown(fmt.Sprint(formats.FlatTolerance)).IDAlways("flat-tolerance")
+		Shown(fmt.Sprint(training.FlatTolerance)).IDAlways("flat-tolerance")
 	d.Heading(plugin.Checks)
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
 	d.Strings(&o.Accept, "accept-finding", "group imported rows that have the finding `NAME` of import: prefix_rows")
@@ -171,7 +172,7 @@ func (o *Options) params() map[string]any {
 
 // state returns what the manifest says about the advantages.
 func (o *Options) state(e Estimator) (json.RawMessage, error) {
-	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale,
+	s := training.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale,
 		Tolerance: o.tolerance(), Baselines: e.Baselines, Batch: e.Batch, Whiten: e.Whiten}
 	kind, settings, err := o.Estimator.Get()
 	if err == nil && len(plugin.Changed(settings, kind.New())) > 0 {
@@ -205,5 +206,5 @@ func words[T ~string](list []T) string {
 }
 
 func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, format, args...)
+	return fault.Errorf(fault.Usage, hint, format, args...)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // pairer reads messages, group by group, and writes pairs and labels.
@@ -48,11 +50,11 @@ func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
 	p := &pairer{Pairs: o.Pairs, minDesirable: o.solved(), facts: map[string]float64{}}
 	p.tolerance, t.pairs = o.tolerance(), p.facts
 	if o.Pairs.Mode != "" {
-		p.out = dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1)
+		p.out = dataset.NewTable[formats.Pair](shard, schema.TablePairs, -1)
 		p.facts[factPairs] = 0
 	}
 	if o.Labels {
-		p.label = dataset.NewTable[formats.Label](shard, formats.TableLabels, -1)
+		p.label = dataset.NewTable[formats.Label](shard, schema.TableLabels, -1)
 		p.facts[factDesirable], p.facts[factUndesirable] = 0, 0
 	}
 	return p
@@ -127,7 +129,7 @@ func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all
 	var scores []float64
 	var paths [][]int
 	for i := range members {
-		if m := &members[i]; m.NoAdvantage != formats.NoAdvantageFailed && m.Reward != nil {
+		if m := &members[i]; m.NoAdvantage != training.NoAdvantageFailed && m.Reward != nil {
 			valid, scores, paths = append(valid, i), append(scores, *m.Reward), append(paths, all[i].Main())
 		}
 	}
@@ -203,7 +205,7 @@ func (p *pairer) turns(members []formats.Member, all []formats.Trajectory) []tur
 	var out []turn
 	place := map[[2]string]int{}
 	for i := range all {
-		if members[i].NoAdvantage == formats.NoAdvantageFailed {
+		if members[i].NoAdvantage == training.NoAdvantageFailed {
 			continue
 		}
 		t := &all[i]

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -154,7 +154,7 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 	add := func(i, j int) {
 		o := option{order[i], order[j], Finite(scores[order[i]] - scores[order[j]])}
 		switch {
-		case !p.nat && !p.Ties && formats.Flat(scores[o.worse], scores[o.better], p.tolerance):
+		case !p.nat && !p.Ties && training.Flat(scores[o.worse], scores[o.better], p.tolerance):
 			refuse(factPairsTie)
 		case o.margin < p.Margin:
 			refuse(factPairsMargin)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -42,7 +43,7 @@ func TestPairsWithinATurn(t *testing.T) {
 			c.From = group.PairCandidates
 			d, _ := pairsOf(t, in, in+"-"+strings.ReplaceAll(name, " ", "-"), c.Pairs, group.CompatNone)
 			var got, facts []string
-			for _, p := range readAll[formats.Pair](t, d, formats.TablePairs) {
+			for _, p := range readAll[formats.Pair](t, d, schema.TablePairs) {
 				got = append(got, fmt.Sprintf("%d>%d %.3g", p.ChosenIndex, p.RejectedIndex, p.Margin))
 			}
 			for _, fact := range []string{"pairs", "pairs_tie", "pairs_margin", "pairs_limit", "pairs_again", "pairs_same", "pairs_prompts"} {
@@ -84,7 +85,7 @@ func TestAllPairs(t *testing.T) {
 		_, d := run(t, o)
 		got := map[string]float64{}
 		before := math.Inf(1)
-		for _, p := range readAll[formats.Pair](t, d, formats.TablePairs) {
+		for _, p := range readAll[formats.Pair](t, d, schema.TablePairs) {
 			if p.Margin > before {
 				rt.Fatalf("%v after %v", p.Margin, before)
 			}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -21,7 +23,7 @@ import (
 func say(generation int, reward float64, lines ...string) formats.Trajectory {
 	t := formats.Trajectory{
 		TrajectoryID: fmt.Sprint("t", generation), Run: "run", ExampleID: "e", Generation: int32(generation), Example: "{}",
-		Status: formats.StatusOK, StopReason: formats.StopDone, Reward: &reward,
+		Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Reward: &reward,
 		Calls: []formats.Call{{Model: "m", Sampling: "{}", Tools: -1, Target: true}},
 	}
 	for i, line := range lines {
@@ -44,7 +46,7 @@ func say(generation int, reward float64, lines ...string) formats.Trajectory {
 func conversations(t *testing.T, name string, groups ...[]formats.Trajectory) string {
 	t.Helper()
 	uri := "mem://" + strings.NewReplacer("/", "-", " ", "-", "'", "").Replace(t.Name()+"-"+name) + "/rollout" // a bucket of its own: memory lists slowly
-	s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
+	s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{}))
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	for _, g := range groups {
 		if err := w.Write(t.Context(), g); err != nil {
@@ -58,7 +60,7 @@ func conversations(t *testing.T, name string, groups ...[]formats.Trajectory) st
 // paired shows pairs as "chosen>rejected margin: chosen's messages | rejected's".
 func paired(t *testing.T, d *dataset.Dataset) []string {
 	var out []string
-	for _, p := range readAll[formats.Pair](t, d, formats.TablePairs) {
+	for _, p := range readAll[formats.Pair](t, d, schema.TablePairs) {
 		out = append(out, fmt.Sprintf("%s.%d>%s.%d %.3g: %s + %s | %s", p.ChosenID, p.ChosenIndex, p.RejectedID, p.RejectedIndex, p.Margin,
 			contents(p.Prompt), contents(p.Chosen), contents(p.Rejected)))
 	}
@@ -90,7 +92,7 @@ func pairsOf(t *testing.T, in, out string, p group.Pairs, compat group.Compat) (
 
 func TestPairsOfTrajectories(t *testing.T) {
 	failed := say(5, 9, "u:q", "a:never")
-	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+	failed.Status, failed.StopReason, failed.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 	unscored := say(6, 0, "u:q", "a:unscored")
 	unscored.Reward = nil
 	in := conversations(t, "rollout", []formats.Trajectory{
@@ -179,7 +181,7 @@ func TestPairsOfCandidates(t *testing.T) {
 	b := say(1, 0, "u:q", "a:other")
 	b.Candidates = []formats.Candidate{{Message: 1, Content: "other", Score: score(0)}, {Message: 1, Content: "another", Score: score(0)}}
 	failed := say(2, 0, "u:q", "a:x")
-	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+	failed.Status, failed.StopReason, failed.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 	failed.Candidates = []formats.Candidate{{Message: 1, Content: "x", Score: score(0)}, {Message: 1, Content: "y", Score: score(1)}}
 	in := conversations(t, "rollout", []formats.Trajectory{a, b, failed})
 	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, From: group.PairCandidates}, group.CompatNone)
@@ -227,7 +229,7 @@ func TestPairsOfNAT(t *testing.T) {
 		o.Pairs, o.Compat = p, group.CompatNAT
 		_, d := run(t, o)
 		var got [][4]float64
-		for _, x := range readAll[formats.Pair](t, d, formats.TablePairs) {
+		for _, x := range readAll[formats.Pair](t, d, schema.TablePairs) {
 			turn := 0
 			if _, err := fmt.Sscan(x.Turn, &turn); err != nil {
 				t.Fatal(err)
@@ -246,7 +248,7 @@ func TestPairsOfNAT(t *testing.T) {
 
 func TestLabels(t *testing.T) {
 	failed := say(3, 9, "u:q", "a:never")
-	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
+	failed.Status, failed.StopReason, failed.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 	in := conversations(t, "rollout", []formats.Trajectory{
 		say(0, 1, "u:q", "a:yes", "u:sure?", "a:sure"), say(1, 0.9, "u:q", "a:no"), say(2, 0, "u:q"), failed, say(4, 2, "u:q", "a:very"),
 		say(5, 1, "u:q", "a:yes"),
@@ -258,7 +260,7 @@ func TestLabels(t *testing.T) {
 		t.Error(err)
 	}
 	var got []string
-	for _, x := range readAll[formats.Label](t, d, formats.TableLabels) {
+	for _, x := range readAll[formats.Label](t, d, schema.TableLabels) {
 		got = append(got, fmt.Sprintf("%s %v: %s + %s", x.TrajectoryID, x.Desirable, contents(x.Prompt), contents(x.Completion)))
 	}
 	want := []string{"t0 true: u:q + a:yes u:sure? a:sure", "t1 false: u:q + a:no", "t4 true: u:q + a:very", "t5 true: u:q + a:yes"}
@@ -270,7 +272,7 @@ func TestLabels(t *testing.T) {
 			"3 desirable, 1 undesirable: KTO weights 1 and 2.25 (1 of them unfit for the files of preference trainers: several answers after the prompt 1)") {
 		t.Errorf("facts %v, %q", d.Facts, r.Message)
 	}
-	if _, pairs := d.Tables[formats.TablePairs]; pairs {
+	if _, pairs := d.Tables[schema.TablePairs]; pairs {
 		t.Error("nobody asked for pairs")
 	}
 }

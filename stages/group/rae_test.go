@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 )
@@ -28,7 +29,7 @@ func selfPlay(first, n int) (rows []formats.Trajectory) {
 // TestBaselinesGoOn: epochs that continue each other's baselines have the advantages of
 // one run over all their rows.
 func TestBaselinesGoOn(t *testing.T) {
-	grouped := func(rows []formats.Trajectory, from string) (string, []string, formats.GroupState) {
+	grouped := func(rows []formats.Trajectory, from string) (string, []string, training.GroupState) {
 		o := options(stored(t, "import", rows, 2), place())
 		o.Estimator.Name, o.From = "rae", from
 		_, d := run(t, o)
@@ -40,7 +41,7 @@ func TestBaselinesGoOn(t *testing.T) {
 			}
 			lines = append(lines, line)
 		}
-		var state formats.GroupState
+		var state training.GroupState
 		if err := json.Unmarshal(d.State, &state); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func TestBaselinesGoOn(t *testing.T) {
 		t.Errorf("baselines %v", state.Baselines)
 	}
 	var got []string
-	from, states := "", formats.GroupState{}
+	from, states := "", training.GroupState{}
 	for i := 0; i < 20; i += 5 {
 		var lines []string
 		from, lines, states = grouped(selfPlay(i, 5), from)

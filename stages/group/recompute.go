@@ -2,6 +2,7 @@ package group
 
 import (
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -9,7 +10,7 @@ import (
 // as the dataset with this state did: for groups that lost members. The function
 // gets their rows in the base too. It is for one goroutine; the advantages are
 // valid until the next call.
-func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+func Recompute(r Registry, s training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale,
 		SolvedThreshold: s.Solved, FlatTolerance: &s.Tolerance}
 	_, settings, err := o.Estimator.Get()

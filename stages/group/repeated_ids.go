@@ -6,9 +6,9 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // checkRepeatedIDs refuses a base in which a trajectory occurs twice: each copy would get
@@ -63,7 +63,7 @@ func (in *input) refuseRepeated(ctx context.Context, o *Options) error {
 	}
 	return in.eachID(ctx, dataset.Range{First: again, Rows: 1}, func(_ int64, id string) error {
 		file, row := in.base.PlaceOf(first)
-		e := formats.Invalid("", "give every attempt an id of its own, or leave the copies out", nil,
+		e := fault.Invalid("", "give every attempt an id of its own, or leave the copies out", nil,
 			"trajectory %q is in row %d of %q too", id, row, file)
 		e.Place, e.Row = in.base.PlaceOf(again)
 		return e

@@ -9,8 +9,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestARepeatedTrajectoryIsRefused, whichever shard has it, and however little
@@ -19,7 +21,7 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, examples := range map[string][]example{"a": {{"a", "1 0"}, {"b", "1 0 1"}}, "b": {{"c", "0 1"}},
 		"again": {{"d", "0 1"}, {"b", "1 0"}, {"a", "1"}}} {
-		s, err := dataset.Begin(t.Context(), filepath.Join(dir, name), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories},
+		s, err := dataset.Begin(t.Context(), filepath.Join(dir, name), dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories},
 			dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +64,7 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 	for i, of := range []stages.Shard{{}, {Index: 0, Count: 2}, {Index: 1, Count: 2}} {
 		o.Out = stages.Output{URI: filepath.Join(dir, "refused", string(rune('a'+i))), Shard: of}
 		_, err := group.Run(t.Context(), o)
-		var bad *formats.InputError
+		var bad *fault.Input
 		if !errors.As(err, &bad) || filepath.Base(bad.Place) != "again.parquet" || bad.Row != 2 || bad.Help == "" ||
 			bad.What != `trajectory "`+formats.TrajectoryID("run", "b", 0, 0)+`" is in row 2 of "`+filepath.Join(dir, "all/a.parquet")+`" too` {
 			t.Errorf("shard %v: %v", of, err)

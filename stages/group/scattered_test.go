@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
@@ -44,7 +45,7 @@ func stored(t TB, stage string, rows []formats.Trajectory, parts int) string {
 	ctx := t.Context()
 	uri := place()
 	for i := range parts {
-		s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: stage, Version: 1, Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: parts})
+		s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: stage, Version: 1, Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: parts})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,8 +170,8 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 		if diff := cmp.Diff(byID(rowsOf[formats.Member](t, want, "")), byID(rowsOf[formats.Member](t, got, ""))); diff != "" {
 			t.Fatal(diff)
 		}
-		if diff := cmp.Diff(statistics(rowsOf[formats.GroupStats](t, want, formats.TableGroups)),
-			statistics(rowsOf[formats.GroupStats](t, got, formats.TableGroups))); diff != "" {
+		if diff := cmp.Diff(statistics(rowsOf[formats.GroupStats](t, want, schema.TableGroups)),
+			statistics(rowsOf[formats.GroupStats](t, got, schema.TableGroups))); diff != "" {
 			t.Fatal(diff)
 		}
 		if diff := cmp.Diff(wantReport.Counts, report.Counts); diff != "" {
@@ -197,7 +198,7 @@ func aligned(t TB, rows []formats.Trajectory, d *dataset.Dataset) {
 		}
 	}
 	last := int64(-1)
-	for _, g := range rowsOf[formats.GroupStats](t, d, formats.TableGroups) {
+	for _, g := range rowsOf[formats.GroupStats](t, d, schema.TableGroups) {
 		if g.FirstRow != first[g.GroupID] || g.FirstRow <= last {
 			t.Fatalf("group %s is said to begin at row %d after %d; its first is %d", g.GroupID, g.FirstRow, last, first[g.GroupID])
 		}
@@ -218,7 +219,7 @@ func TestRepeatedExample(t *testing.T) {
 			t.Errorf("%d parts:\n got %s\nwant %s", parts, got, want)
 		}
 		var lines []string
-		for _, g := range rowsOf[formats.GroupStats](t, d, formats.TableGroups) {
+		for _, g := range rowsOf[formats.GroupStats](t, d, schema.TableGroups) {
 			lines = append(lines, fmt.Sprintf("%s from %d: %d of %d, %d tokens", g.GroupID, g.FirstRow, g.Valid, g.Count, g.SampledTokens))
 		}
 		if diff := cmp.Diff([]string{"a@0 from 0: 3 of 4, 34 tokens", "b@0 from 1: 2 of 2, 21 tokens"}, lines); diff != "" {
@@ -260,10 +261,10 @@ func TestScatteredPreferences(t *testing.T) {
 		o.Pairs.Mode, o.Labels = group.PairExhaustive, true
 		o.Spill.Memory = 1 << 12
 		d, _ := grouped(t, o, shards)
-		for _, p := range rowsOf[formats.Pair](t, d, formats.TablePairs) {
+		for _, p := range rowsOf[formats.Pair](t, d, schema.TablePairs) {
 			pairs = append(pairs, fmt.Sprint(p))
 		}
-		for _, l := range rowsOf[formats.Label](t, d, formats.TableLabels) {
+		for _, l := range rowsOf[formats.Label](t, d, schema.TableLabels) {
 			labels = append(labels, fmt.Sprint(l))
 		}
 		return pairs, labels

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -67,7 +68,7 @@ func TestEstimatorWithSettings(t *testing.T) {
 		if string(params) != want.params {
 			t.Errorf("%s: params %s, want %s", text, params, want.params)
 		}
-		var state formats.GroupState
+		var state training.GroupState
 		if err := json.Unmarshal(d.State, &state); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestRecomputeAsGrouped(t *testing.T) {
 		o := options(stored(t, "import", rows, 1), "mem://recomputed/"+name)
 		o.Estimator, o.SolvedThreshold = plugin.Pick(estimators.All, name), &half
 		_, d := run(t, o)
-		var state formats.GroupState
+		var state training.GroupState
 		if err := json.Unmarshal(d.State, &state); err != nil {
 			t.Fatal(err)
 		}

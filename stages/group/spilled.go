@@ -1,5 +1,9 @@
 package group
 
+import (
+	"github.com/rollmill/rollmill/formats/training"
+)
+
 import "github.com/rollmill/rollmill/formats"
 
 // spilledRow is what a group's numbers need of a row. Package spill encodes it.
@@ -23,13 +27,13 @@ type rowResult struct {
 	First       int64 // the group's first row
 	Advantage   *float64
 	NoAdvantage string
-	Advantages  []formats.MessageAdvantage
-	Losses      []formats.MessageLoss
+	Advantages  []training.MessageAdvantage
+	Losses      []training.MessageLoss
 	Group       *groupResult // in the group's first row; else nil
 }
 
 type groupResult struct {
 	Stats          formats.GroupStats
-	Size           formats.AdvantageSize
+	Size           training.AdvantageSize
 	Compared, Flat bool // Flat: its rewards are
 }

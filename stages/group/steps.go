@@ -8,6 +8,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Looks says what is read of each step.
@@ -24,7 +25,7 @@ type Looks struct {
 type Credit struct {
 	Value  float64   // the advantage
 	Tokens []float32 // that of each of its tokens, of which Value is the mean; nil: Value
-	Losses []formats.MessageLoss
+	Losses []training.MessageLoss
 }
 
 // Step is a sampled message of a trajectory's main path, unless Branches are looked at.
@@ -138,7 +139,7 @@ func (g *Grouper) steps(members []formats.Member) error {
 // give gives a member the credit of a message.
 func give(m *formats.Member, message int32, c *Credit) {
 	if c.Value != *m.Advantage || c.Tokens != nil || m.Advantages != nil {
-		m.Advantages = append(m.Advantages, formats.MessageAdvantage{Message: message, Value: Finite(c.Value), Tokens: c.Tokens})
+		m.Advantages = append(m.Advantages, training.MessageAdvantage{Message: message, Value: Finite(c.Value), Tokens: c.Tokens})
 	}
 	for _, l := range c.Losses {
 		l.Message = message

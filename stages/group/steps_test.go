@@ -11,7 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -93,7 +96,7 @@ var notRecomputed = []string{"turns", "gigpo", "distill", "tree", "hierarchical"
 // computed again.
 func TestStepsAreRefused(t *testing.T) {
 	rows, _ := stepped()
-	at := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.ShapedRewards != nil && t.Status == formats.StatusOK })
+	at := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.ShapedRewards != nil && t.Status == outcomes.StatusOK })
 	rows[at].ShapedRewards = append(rows[at].ShapedRewards, 1)
 	in := stored(t, "import", rows, 1)
 	o := options(in, in+"-turns")
@@ -102,7 +105,7 @@ func TestStepsAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range notRecomputed {
-		if _, err := group.Recompute(estimators.All, formats.GroupState{Estimator: name}); err == nil || !strings.Contains(err.Error(), "not read again") && !strings.Contains(err.Error(), "from row to row") {
+		if _, err := group.Recompute(estimators.All, training.GroupState{Estimator: name}); err == nil || !strings.Contains(err.Error(), "not read again") && !strings.Contains(err.Error(), "from row to row") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -135,7 +138,7 @@ func TestSignalsOfScores(t *testing.T) {
 	scoresOf := func(rows []formats.Trajectory, steps [][]int, left int) string {
 		base := stored(t, "import", rows, 1)
 		ref := must(dataset.Open(t.Context(), base, dataset.OpenOptions{})).Ref("base", base+"-score")
-		s := must(dataset.Begin(t.Context(), base+"-score", dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref,
+		s := must(dataset.Begin(t.Context(), base+"-score", dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref,
 			Inputs: []dataset.Ref{ref}}, dataset.Options{}))
 		w := dataset.NewTable[formats.Score](s, "", 0)
 		for i, r := range rows {
@@ -185,7 +188,7 @@ func TestSignalsOfScores(t *testing.T) {
 		if diff := cmp.Diff(want, byID(rowsOf[formats.Member](t, d, ""))); diff != "" {
 			t.Errorf("scattered %v: %s", scattered, diff)
 		}
-		left := slices.IndexFunc(moved, func(r formats.Trajectory) bool { return r.Reward != nil && r.Status == formats.StatusOK })
+		left := slices.IndexFunc(moved, func(r formats.Trajectory) bool { return r.Reward != nil && r.Status == outcomes.StatusOK })
 		o.In.URI = scoresOf(moved, movedSteps, left)
 		o.Out.URI = o.In.URI + "-turns"
 		_, err := group.Run(t.Context(), o)
@@ -198,8 +201,8 @@ func TestSignalsOfScores(t *testing.T) {
 // conversation makes a scored trajectory of texts: what is said to the policy, and what
 // it says, in turn.
 func conversation(id string, generation int, reward float64, texts ...string) formats.Trajectory {
-	t := formats.Trajectory{TrajectoryID: id, Run: "run", ExampleID: "a", Generation: int32(generation), Example: "{}", Status: formats.StatusOK,
-		StopReason: formats.StopDone, Reward: &reward, Calls: []formats.Call{{Target: true, Tools: -1}}}
+	t := formats.Trajectory{TrajectoryID: id, Run: "run", ExampleID: "a", Generation: int32(generation), Example: "{}", Status: outcomes.StatusOK,
+		StopReason: outcomes.StopDone, Reward: &reward, Calls: []formats.Call{{Target: true, Tools: -1}}}
 	for i, text := range texts {
 		m := formats.Message{Parent: int32(i - 1), Role: "user", Content: text, Call: -1}
 		if i%2 == 1 {
@@ -218,7 +221,7 @@ func TestStates(t *testing.T) {
 		conversation("t1", 1, 0, "go", "right", "step 1\n...", "left", "step 2\nx.o", "down"),
 		conversation("t2", 2, 0, "go"),
 	}
-	rows[2].Status = formats.StatusFailed // its messages matter to no one
+	rows[2].Status = outcomes.StatusFailed // its messages matter to no one
 	of := func(state string) (map[string]float64, error) {
 		in := stored(t, "import", rows, 1)
 		o := options(in, in+"-gigpo")

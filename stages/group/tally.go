@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -26,7 +27,7 @@ const (
 const (
 	factGroups    = "groups"
 	factCompared  = "groups_with_advantages"
-	factFlat      = "groups_flat" // of those with advantages: nothing of them trains (formats.AdvantageSize)
+	factFlat      = "groups_flat" // of those with advantages: nothing of them trains (training.AdvantageSize)
 	factScored    = "scored"
 	factSolved    = "solved"
 	factRewardSum = "reward_sum"
@@ -74,13 +75,13 @@ func (t *tally) add(members []formats.Member, stats *formats.GroupStats, g *Grou
 
 func (t *tally) member(m *formats.Member, solved float64) {
 	switch m.NoAdvantage {
-	case formats.NoAdvantageFailed:
+	case training.NoAdvantageFailed:
 		t.failed++
 		return
-	case formats.NoAdvantageUnscored:
+	case training.NoAdvantageUnscored:
 		t.unscored++
 		return
-	case formats.NoAdvantageSingleton:
+	case training.NoAdvantageSingleton:
 		t.singleton++
 	default:
 		t.advantage++
@@ -97,18 +98,18 @@ func (t *tally) member(m *formats.Member, solved float64) {
 
 // compared reports how large a group's advantages are, whether it has any, and whether
 // its rewards are equal; in a group of one, whether its advantage is 0.
-func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (size formats.AdvantageSize, has, flat bool) {
+func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (size training.AdvantageSize, has, flat bool) {
 	for i := range members {
 		m := &members[i]
 		size.Add(m.Advantage, m.Advantages, m.Losses)
 		if a := m.Advantage; a != nil {
-			has, flat = true, formats.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
+			has, flat = true, training.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
 		}
 	}
 	return size, has, flat
 }
 
-func newTally(o *Options, step *formats.BatchStep) *tally {
+func newTally(o *Options, step *training.BatchStep) *tally {
 	t := &tally{centred: step != nil && step.Center}
 	if !o.preferences() {
 		t.sizes = map[float64]int64{}
@@ -116,7 +117,7 @@ func newTally(o *Options, step *formats.BatchStep) *tally {
 	return t
 }
 
-func (t *tally) group(size formats.AdvantageSize, compared, flat bool) {
+func (t *tally) group(size training.AdvantageSize, compared, flat bool) {
 	t.groups++
 	if !compared {
 		return
@@ -142,7 +143,7 @@ func (t *tally) flatGroups() (n int64) {
 	if t.sizes == nil {
 		return t.flat
 	}
-	limit := t.largest * formats.AdvantageTolerance
+	limit := t.largest * training.AdvantageTolerance
 	if shift := t.sum / float64(max(1, t.advantage)); t.centred && math.Abs(shift) > limit {
 		return 0
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Valid is an Estimator's view of a group: the rewards of its valid members in
@@ -92,7 +92,7 @@ func (v *Valid) Scaled(r, std, epsilon float64) float64 {
 func (v *Valid) Second() float64 { return v.sorted[len(v.sorted)-2] }
 
 // Flat reports whether the rewards are equal up to the tolerance.
-func (v *Valid) Flat() bool { return formats.Flat(v.Min, v.Max, v.Tolerance) }
+func (v *Valid) Flat() bool { return training.Flat(v.Min, v.Max, v.Tolerance) }
 
 // Others sets out to the statistics of the rewards without one of value r,
 // which must be among two or more. It costs a pass over the group.

@@ -6,7 +6,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // groupWriter converts rows to members, one group after the other.
@@ -39,7 +41,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 		members: j.members(), groups: j.groups(), meter: j.meter, adjacency: newAdjacency(j.o),
 	}
 	defer s.adjacency.close()
-	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 {
+	if j.in.rows.Kind == schema.KindScores && len(j.in.more) == 0 {
 		s.copied = dataset.NewColumnSource(ctx, j.in.rows)
 		defer s.copied.Close()
 	}
@@ -157,5 +159,5 @@ func (s *groupWriter) rowError(err error, members []formats.Member, first int64)
 }
 
 func (in *input) badMember(bad *BadMember, trajectory string, row int64) error {
-	return formats.Invalid(in.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
+	return fault.Invalid(in.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
 }

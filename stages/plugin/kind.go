@@ -6,7 +6,7 @@ import (
 
 	"github.com/xrash/smetrics"
 
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Kind is one plug-in. S is the interface of its sort's settings: they declare
@@ -66,7 +66,7 @@ func (r Registry[S, E]) Find(name string) (entry E, err error) {
 			return e, nil
 		}
 	}
-	return entry, stages.Errorf(stages.KindUsage, r.hint(name), "there is no %s %q", r.Sort, name)
+	return entry, fault.Errorf(fault.Usage, r.hint(name), "there is no %s %q", r.Sort, name)
 }
 
 // hint says what to write instead of an unknown name: one of the names that

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Parse fills settings from the arguments of a spec string, such as those of
@@ -69,7 +69,7 @@ func specKeys(list []*Setting) (keys []string) {
 // Reason returns the error of Set for people: that the text is not of the
 // setting's type, or what the setting itself reports.
 func Reason(s *Setting, err error) error {
-	var staged *stages.Error
+	var staged *fault.Error
 	switch {
 	case errors.As(err, &staged):
 		return err

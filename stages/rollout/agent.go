@@ -54,7 +54,7 @@ type Attempt struct {
 
 // Result is what an agent reports after a successful attempt.
 type Result struct {
-	Stop     string             // formats.StopDone (also "") or formats.StopTurns
+	Stop     string             // outcomes.StopDone (also "") or outcomes.StopTurns
 	Answer   *string            // nil: the content of the last sampled message
 	Reward   *float64           // finite; nil: none
 	Rewards  map[string]float64 // further components, finite, each with weight 0
@@ -64,7 +64,7 @@ type Result struct {
 	Artifacts []formats.Artifact // kept also of an attempt that failed
 }
 
-// Failure is an attempt's error with its class, one of formats.FailureClasses.
+// Failure is an attempt's error with its class, one of outcomes.FailureClasses.
 type Failure struct {
 	Class string
 	Err   error

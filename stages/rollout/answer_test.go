@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -73,7 +73,7 @@ func TestTheAnswerIsTheTextInEveryForm(t *testing.T) {
 			o.Generations, o.Agent, o.NoLogprobs = 1, asker{c.stream}, true
 			run(t, o)
 			row := rows(t, o.Out.URI)[0]
-			if len(row.Messages) != 2 || row.Status != formats.StatusOK {
+			if len(row.Messages) != 2 || row.Status != outcomes.StatusOK {
 				t.Fatalf("%s: %s, %+v", row.Status, row.Error, row.Messages)
 			}
 			if m := row.Messages[1]; m.Content != c.content || m.ContentParts != c.parts || row.Answer != c.answer {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
@@ -58,7 +59,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	}
 	r.fill(&t, record)
 	o.conclude(&t, result, err, record, timedOut)
-	if t.Status == formats.StatusFailed && ctx.Err() != nil {
+	if t.Status == outcomes.StatusFailed && ctx.Err() != nil {
 		return t, "", false // an agent may hide that the end of the run cut its call off
 	}
 	fit(&t)
@@ -126,7 +127,7 @@ func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
 func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Failure{formats.FailInternal, fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())}
+			err = &Failure{outcomes.FailInternal, fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())}
 		}
 	}()
 	return agent.Attempt(ctx, a)
@@ -137,10 +138,10 @@ func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err err
 // it cannot be trained on.
 func redact(ctx context.Context, t *formats.Trajectory) {
 	_, redacted := secret.From(ctx).Trajectory(t)
-	if redacted && t.Status != formats.StatusFailed {
-		Fail(t, formats.StopError, formats.FailSecret, recorder.SecretFound)
+	if redacted && t.Status != outcomes.StatusFailed {
+		Fail(t, outcomes.StopError, outcomes.FailSecret, recorder.SecretFound)
 	}
-	if t.FailureClass == formats.FailSecret {
+	if t.FailureClass == outcomes.FailSecret {
 		t.DropTokens() // perhaps only the texts of an answer's tokens spelled it out
 	}
 }

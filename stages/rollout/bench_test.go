@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
 // serveLongAnswers is the process of BenchmarkRun's engine, so that its time does not count.
 func serveLongAnswers() {
-	e := &engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
+	e := &engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
 		return recordertest.Reply{Content: strings.Repeat(fmt.Sprintf("word %d ", len(q.Messages)), 150)}
 	}}
 	e.StartServer()

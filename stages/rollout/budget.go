@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Budget limits the cost of a shard. Tokens and money include what its journal
@@ -143,7 +144,7 @@ func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error)
 			"a larger budget", "spent", over, "kept", total-s.left, "skipped", s.left)
 		return true, nil
 	}
-	return false, stages.Errorf(stages.KindBudget, "the same command with a larger budget does the rest",
+	return false, fault.Errorf(fault.Budget, "the same command with a larger budget does the rest",
 		"rollout: the budget is spent (%s): %d of %d trajectories kept, %d not made", over, total-s.left,
 		total, s.left)
 }

@@ -11,16 +11,17 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // spentRun runs until the budget is spent.
 func spentRun(t *testing.T, o rollout.Options, says string) {
 	t.Helper()
 	_, err := rollout.Run(context.Background(), o)
-	if kind(err) != stages.KindBudget || !strings.Contains(err.Error(), says) {
+	if kind(err) != fault.Budget || !strings.Contains(err.Error(), says) {
 		t.Fatalf("%v, want budget: %s", err, says)
 	}
 }
@@ -91,15 +92,15 @@ func TestSkipRest(t *testing.T) {
 	o := options(e, filepath.Join(t.TempDir(), "out"), 6)
 	o.Concurrency = 1
 	o.Budget = rollout.Budget{Tokens: 1, SkipRest: true}
-	if r := run(t, o); r.Counts[formats.StatusSkipped] != 17 {
+	if r := run(t, o); r.Counts[outcomes.StatusSkipped] != 17 {
 		t.Errorf("%+v", r)
 	}
 	list := rows(t, o.Out.URI)
-	if len(list) != 18 || list[0].Status != formats.StatusOK {
+	if len(list) != 18 || list[0].Status != outcomes.StatusOK {
 		t.Fatalf("%d rows, the first %s", len(list), list[0].Status)
 	}
 	for i, row := range list[1:] {
-		if row.Status != formats.StatusSkipped || row.StopReason != formats.StopBudget || len(row.Messages) != 0 || row.ExampleID != list[(i+1)/3*3].ExampleID {
+		if row.Status != outcomes.StatusSkipped || row.StopReason != outcomes.StopBudget || len(row.Messages) != 0 || row.ExampleID != list[(i+1)/3*3].ExampleID {
 			t.Fatalf("row %d: %+v", i+1, row)
 		}
 	}
@@ -130,7 +131,7 @@ func TestRetriesCostNothingTwice(t *testing.T) {
 	o.Out.URI = filepath.Join(t.TempDir(), "out")
 	o.Budget = rollout.Budget{Tokens: half, SkipRest: true}
 	r := run(t, o)
-	if kept := r.Counts[formats.StatusOK]; kept < 8 || kept > 11 {
+	if kept := r.Counts[outcomes.StatusOK]; kept < 8 || kept > 11 {
 		t.Fatalf("%+v", r)
 	}
 	o.RetryFailed, o.Budget = true, rollout.Budget{Tokens: half * 5 / 4}
@@ -157,7 +158,7 @@ func TestStoredRowsCostNothing(t *testing.T) {
 	if _, err := rollout.Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if r := run(t, o); r.Counts[formats.StatusOK] != 18 {
+	if r := run(t, o); r.Counts[outcomes.StatusOK] != 18 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -178,5 +179,5 @@ func (s *storedOnce) Stored(context.Context, rollout.Attempt) (formats.Trajector
 	if s.n++; s.n == 5 {
 		s.stop()
 	}
-	return formats.Trajectory{Status: formats.StatusOK, PromptTokens: 1, CompletionTokens: 1}, nil
+	return formats.Trajectory{Status: outcomes.StatusOK, PromptTokens: 1, CompletionTokens: 1}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -72,7 +73,7 @@ func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *da
 
 // notTheAgents are failures of the engine and the machine: a retry may go on there, and nothing
 // is chosen by what the agent did.
-var notTheAgents = []string{formats.FailEngine, formats.FailStart, formats.FailLimit, formats.FailCancelled}
+var notTheAgents = []string{outcomes.FailEngine, outcomes.FailStart, outcomes.FailLimit, outcomes.FailCancelled}
 
 // readFailed reads the answered calls of attempts that ended so, from the journal and from the
 // dataset before, if there is one.
@@ -87,7 +88,7 @@ func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *
 				return err
 			}
 			n := len(t.Calls)
-			if t.FailureClass == formats.FailSecret { // its answers are redacted
+			if t.FailureClass == outcomes.FailSecret { // its answers are redacted
 				continue
 			}
 			if !slices.Contains(notTheAgents, t.FailureClass) && (n == 0 || t.Calls[n-1].Error == "") { // an agent may end because a call failed

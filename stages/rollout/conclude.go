@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
@@ -28,26 +29,26 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	answered := slices.ContainsFunc(t.Main(), func(i int) bool { return t.Messages[i].Sampled })
 	switch {
 	case rec.Unfit != nil:
-		Fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
+		Fail(t, outcomes.StopError, rec.Unfit.Class, rec.Unfit.Text)
 	case timedOut && (err != nil || rec.Abandoned != nil):
-		Fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
+		Fail(t, outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
 	case err != nil && rec.Limit == "": // at its limit the trajectory ends, and with it the agent
 		class, text := classify(err, rec.LastCall)
-		Fail(t, formats.StopError, class, text)
+		Fail(t, outcomes.StopError, class, text)
 	case !answered && engineFailed(rec.LastCall):
-		Fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
+		Fail(t, outcomes.StopError, rec.LastCall.Class, rec.LastCall.Text)
 	case rec.Abandoned != nil:
-		Fail(t, formats.StopError, rec.Abandoned.Class, rec.Abandoned.Text)
+		Fail(t, outcomes.StopError, rec.Abandoned.Class, rec.Abandoned.Text)
 	case !answered:
-		Fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
+		Fail(t, outcomes.StopError, outcomes.FailNoCalls, "the agent ended without an answer from the model")
 	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):
-		Fail(t, formats.StopError, formats.FailNoCalls,
+		Fail(t, outcomes.StopError, outcomes.FailNoCalls,
 			fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q",
 				len(t.Calls), t.Calls[0].Model))
 	case rec.Lost != nil && rec.Lost.TooLong:
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	case rec.Lost != nil && !o.TolerateEngineErrors:
-		Fail(t, formats.StopError, rec.Lost.Class,
+		Fail(t, outcomes.StopError, rec.Lost.Class,
 			rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such "+
 				"trajectories)")
 	default:
@@ -56,7 +57,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	if result.Answer != nil {
 		t.Answer = strings.ToValidUTF8(*result.Answer, "\uFFFD")
 	}
-	if t.Status != formats.StatusFailed {
+	if t.Status != outcomes.StatusFailed {
 		t.Reward, t.Rewards = result.Reward, result.components()
 	}
 	t.Artifacts = result.Artifacts
@@ -98,51 +99,51 @@ func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
 			reason = t.Messages[i].FinishReason
 		}
 	}
-	switch state := formats.FinishState(reason, o.AcceptFinish); {
-	case state == formats.FinishFailed:
-		Fail(t, formats.StopError, formats.FailUnfinished, Unfinished(reason))
+	switch state := outcomes.Finish(reason, o.AcceptFinish); {
+	case state == outcomes.FinishFailed:
+		Fail(t, outcomes.StopError, outcomes.FailUnfinished, Unfinished(reason))
 	case limit != "":
-		t.Status, t.StopReason = formats.StatusTruncated, limit
-	case result.Stop == formats.StopTurns:
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopTurns
-	case state == formats.FinishTruncated:
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+		t.Status, t.StopReason = outcomes.StatusTruncated, limit
+	case result.Stop == outcomes.StopTurns:
+		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopTurns
+	case state == outcomes.FinishTruncated:
+		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	default:
-		t.Status, t.StopReason = formats.StatusOK, formats.StopDone
+		t.Status, t.StopReason = outcomes.StatusOK, outcomes.StopDone
 	}
 }
 
 // Unfinished returns the error of a trajectory whose last answer has a finish
 // reason that stands neither for a complete nor for a truncated answer.
 func Unfinished(reason string) string {
-	reason = cmp.Or(reason, formats.NoFinishReason)
+	reason = cmp.Or(reason, outcomes.NoFinishReason)
 	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps "+
 		"such answers)", reason, reason)
 }
 
 // classify blames the engine when the agent failed because of a failed call.
 func classify(err error, last *completion.Failure) (class, text string) {
-	class, text = formats.FailInternal, err.Error()
+	class, text = outcomes.FailInternal, err.Error()
 	var f *Failure
 	if errors.As(err, &f) {
 		class = f.Class
 	}
 	switch {
-	case !engineFailed(last) || class == formats.FailExample || class == formats.FailInternal:
+	case !engineFailed(last) || class == outcomes.FailExample || class == outcomes.FailInternal:
 		return class, text
-	case class == formats.FailEngine: // the agent reports only that its call failed
+	case class == outcomes.FailEngine: // the agent reports only that its call failed
 		return last.Class, last.Text
 	}
 	return last.Class, last.Text + "; then " + text
 }
 
 func engineFailed(f *completion.Failure) bool {
-	return f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused)
+	return f != nil && (f.Class == outcomes.FailEngine || f.Class == outcomes.FailEngineRefused)
 }
 
-// Fail makes a row a failed one. class is one of formats.FailureClasses.
+// Fail makes a row a failed one. class is one of outcomes.FailureClasses.
 func Fail(t *formats.Trajectory, stop, class, text string) {
-	t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, stop, class
+	t.Status, t.StopReason, t.FailureClass = outcomes.StatusFailed, stop, class
 	t.Reward, t.Rewards = nil, nil
 	t.Error = strings.ToValidUTF8(text, "\uFFFD")
 }

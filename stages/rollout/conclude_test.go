@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -75,14 +76,14 @@ func TestAnAgentThatSwallowsAnEngineErrorFails(t *testing.T) {
 		change func(*rollout.Options)
 		class  string
 	}{
-		"last call failed":           {500, []int{1}, func(*rollout.Options) {}, formats.FailEngine},
-		"last call refused":          {404, []int{1}, func(*rollout.Options) {}, formats.FailEngineRefused},
+		"last call failed":           {500, []int{1}, func(*rollout.Options) {}, outcomes.FailEngine},
+		"last call refused":          {404, []int{1}, func(*rollout.Options) {}, outcomes.FailEngineRefused},
 		"recovered":                  {500, []int{0}, func(*rollout.Options) {}, ""},
 		"last call failed, accepted": {500, []int{1}, tolerant, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row, d := verdict(t, &engine{Fault: failing(c.status, c.fails...)}, 2, c.change)
-			if row.FailureClass != c.class || (c.class == "") != (row.Status == formats.StatusOK) {
+			if row.FailureClass != c.class || (c.class == "") != (row.Status == outcomes.StatusOK) {
 				t.Errorf("%s %s: %s", row.Status, row.FailureClass, row.Error)
 			}
 			if d.Facts["failed_calls"] != 1 {
@@ -105,14 +106,14 @@ func TestAnswersThatTheEngineBrokeOffFail(t *testing.T) {
 			}}
 		}
 		row, _ := verdict(t, e(), 1)
-		if row.Status != want || (want == "failed") != (row.FailureClass == formats.FailUnfinished) ||
+		if row.Status != want || (want == "failed") != (row.FailureClass == outcomes.FailUnfinished) ||
 			want == "failed" && !strings.Contains(row.Error, "--accept-finish "+reason) {
 			t.Errorf("%s: %s %s %s, want %s", reason, row.Status, row.FailureClass, row.Error, want)
 		}
 		if want == "failed" {
 			for _, stream := range []bool{false, true} {
 				row, _ := verdict(t, e(), 1, func(o *rollout.Options) { o.AcceptFinish, o.Agent = []string{reason}, talker{turns: 2, stream: stream} })
-				if row.Status != formats.StatusOK || len(row.Messages) < 4 {
+				if row.Status != outcomes.StatusOK || len(row.Messages) < 4 {
 					t.Errorf("%s, accepted, stream %v: %s %s", reason, stream, row.Status, row.Error)
 				}
 			}
@@ -128,7 +129,7 @@ func TestAnOldBrokenAnswerDoesNotCount(t *testing.T) {
 		}
 		return recordertest.Reply{Content: "well"}
 	}}
-	if row, _ := verdict(t, e, 2); row.Status != formats.StatusOK {
+	if row, _ := verdict(t, e, 2); row.Status != outcomes.StatusOK {
 		t.Errorf("%s %s", row.Status, row.Error)
 	}
 }
@@ -162,7 +163,7 @@ func (h hasty) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, 
 
 // TestAnAgentThatGivesUpOnACallFails, unless it retries; the manifest counts such calls.
 func TestAnAgentThatGivesUpOnACallFails(t *testing.T) {
-	for again, class := range map[bool]string{false: formats.FailAbandoned, true: ""} {
+	for again, class := range map[bool]string{false: outcomes.FailAbandoned, true: ""} {
 		arrived := make(chan bool, 1)
 		row, d := verdict(t, &engine{Fault: func(n int, _ recordertest.Request) recordertest.Fault {
 			if n != 1 {
@@ -171,7 +172,7 @@ func TestAnAgentThatGivesUpOnACallFails(t *testing.T) {
 			arrived <- true
 			return recordertest.Fault{Kind: recordertest.Hang}
 		}}, 0, func(o *rollout.Options) { o.Agent = hasty{arrived, again} })
-		if row.FailureClass != class || (class == "") != (row.Status == formats.StatusOK) || d.Facts["abandoned_calls"] != 1 {
+		if row.FailureClass != class || (class == "") != (row.Status == outcomes.StatusOK) || d.Facts["abandoned_calls"] != 1 {
 			t.Errorf("again %v: %s %s: %s; %v", again, row.Status, row.FailureClass, row.Error, d.Facts)
 		}
 	}

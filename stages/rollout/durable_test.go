@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // stopsAfter runs o until n trajectories are finished.
@@ -38,7 +40,7 @@ func mostFail(t *testing.T) rollout.Options {
 	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
 		asks(ctx, a)
 		if a.Example.ID != "ex-0" {
-			return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: errors.New("exit status 1")}
+			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 		}
 		return rollout.Result{}, nil
 	})
@@ -51,11 +53,11 @@ func TestGuardOfAResumedRun(t *testing.T) {
 	o := mostFail(t)
 	stopsAfter(t, o, 10)
 	report := run(t, o)
-	if report.Counts[formats.StatusOK] != 10 || report.Counts[formats.StatusFailed] != 20 {
+	if report.Counts[outcomes.StatusOK] != 10 || report.Counts[outcomes.StatusFailed] != 20 {
 		t.Errorf("%+v", report)
 	}
 	o.RetryFailed = true
-	if report := run(t, o); report.Counts[formats.StatusFailed] != 20 {
+	if report := run(t, o); report.Counts[outcomes.StatusFailed] != 20 {
 		t.Errorf("retried: %+v", report)
 	}
 }
@@ -69,7 +71,7 @@ func TestGuardOfAShard(t *testing.T) {
 		o.Out.Shard = stages.Shard{Index: i, Count: 3}
 		return o
 	}
-	if _, err := rollout.Run(t.Context(), shard(1)); kind(err) != stages.KindFailed || !strings.Contains(err.Error(), "first 8") {
+	if _, err := rollout.Run(t.Context(), shard(1)); kind(err) != fault.Failed || !strings.Contains(err.Error(), "first 8") {
 		t.Fatal(err)
 	}
 	stopsAfter(t, shard(0), 2)
@@ -78,7 +80,7 @@ func TestGuardOfAShard(t *testing.T) {
 	}
 	run(t, shard(0))
 	report := run(t, shard(2))
-	if report.Counts[formats.StatusOK] != 10 || report.Counts[formats.StatusFailed] != 20 {
+	if report.Counts[outcomes.StatusOK] != 10 || report.Counts[outcomes.StatusFailed] != 20 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -96,7 +98,7 @@ func TestRetriesAreMadeOnce(t *testing.T) {
 				return rollout.Result{}, nil
 			}
 			failures.Add(1)
-			return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: errors.New("exit status 1")}
+			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 		})
 		if sealed {
 			run(t, o)
@@ -116,7 +118,7 @@ func TestRetriesAreMadeOnce(t *testing.T) {
 			t.Errorf("sealed %t: %d attempts, want %d", sealed, n, want)
 		}
 		for _, row := range rows(t, o.Out.URI) { // of an unfinished dataset the first failure stays
-			if want := int32(1 + b2i(row.Status == formats.StatusFailed)); sealed && row.Attempts != want {
+			if want := int32(1 + b2i(row.Status == outcomes.StatusFailed)); sealed && row.Attempts != want {
 				t.Errorf("sealed %t: %s of %s has %d attempts, want %d", sealed, row.Status, row.ExampleID, row.Attempts, want)
 			}
 		}
@@ -155,7 +157,7 @@ func TestFactsOfEveryProcess(t *testing.T) {
 	small.Budget.Tokens = 1
 	_, err := rollout.Run(t.Context(), small)
 	var spent int
-	if _, scan := fmt.Sscanf(text(err)[max(0, strings.Index(text(err), "(")):], "(%d of 1 tokens)", &spent); kind(err) != stages.KindBudget || scan != nil {
+	if _, scan := fmt.Sscanf(text(err)[max(0, strings.Index(text(err), "(")):], "(%d of 1 tokens)", &spent); kind(err) != fault.Budget || scan != nil {
 		t.Fatal(err)
 	}
 	if spent != paid {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // exhausted reports whether an error means that this process, or the machine,
@@ -27,7 +27,7 @@ func exhaustedText(text string) bool {
 }
 
 func noRoom(err error) error {
-	return stages.Errorf(stages.KindTemporary,
+	return fault.Errorf(fault.Temporary,
 		"lower --concurrency, or raise the limit (ulimit -n for files, ulimit -u for processes), and run the same "+
 			"command again",
 		"rollout: this machine cannot start another attempt; finished trajectories are kept: %w", err)

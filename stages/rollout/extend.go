@@ -10,7 +10,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Facts about a dataset that extends another.
@@ -56,12 +59,12 @@ func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.
 // plan.
 func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, o.Extend.URI,
-		dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
+		dataset.OpenOptions{Kind: schema.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
 	if err != nil {
 		return nil, err
 	}
 	if d.Stage == "curate" {
-		return nil, formats.Invalid(d.URI(), "extend the rollouts that it was made of", nil, "--extend: curate wrote it")
+		return nil, fault.Invalid(d.URI(), "extend the rollouts that it was made of", nil, "--extend: curate wrote it")
 	}
 	if old, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{AcceptGates: []string{gateName}}); err == nil &&
 		old.Ref("", "").Digest == d.Ref("", "").Digest {
@@ -72,13 +75,13 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 			continue
 		}
 		if in.RowsDigest != d.RowsDigest.String() {
-			return nil, formats.Invalid(o.Plan.d.URI(), "curate what was made of the dataset that is extended", nil,
+			return nil, fault.Invalid(o.Plan.d.URI(), "curate what was made of the dataset that is extended", nil,
 				"the plan was made of %q, with rows %s, not of %q, with rows %s", in.URI, in.RowsDigest, d.URI(),
 				d.RowsDigest)
 		}
 		return d, nil
 	}
-	return nil, formats.Invalid(o.Plan.d.URI(), "", nil, "its manifest names no base")
+	return nil, fault.Invalid(o.Plan.d.URI(), "", nil, "its manifest names no base")
 }
 
 // otherwise warns of agent parameters that differ from those of the base:
@@ -121,7 +124,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 			return err
 		}
 		if is && met[i] {
-			return formats.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id",
+			return fault.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id",
 				nil, "example %q occurs twice", g.example).InRow(g.first)
 		}
 		if is {
@@ -141,7 +144,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 	})
 	b.tasks = listed(list)
 	if err == nil && n < len(met) {
-		err = formats.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(met)-n)
+		err = fault.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
 }
@@ -281,7 +284,7 @@ func mixed(lists ...[]formats.Trajectory) bool {
 		for i := range rows {
 			t := &rows[i]
 			switch {
-			case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped || t.ForkCall != nil:
+			case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped || t.ForkCall != nil:
 			case first == nil:
 				first = t
 			case (first.PolicyVersion == nil) != (t.PolicyVersion == nil),

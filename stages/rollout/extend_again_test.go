@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -72,7 +73,7 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 			for _, n := range []int{1, 2} {
 				more := extending(o, dir+"/rollout", p, "")
 				got := sharded(more, fmt.Sprint("extended-", n), 0, n)
-				if got.RowsDigest != want.RowsDigest || got.Counts[formats.StatusFailed] != want.Counts[formats.StatusFailed] {
+				if got.RowsDigest != want.RowsDigest || got.Counts[outcomes.StatusFailed] != want.Counts[outcomes.StatusFailed] {
 					t.Errorf("%d shards: extended %s, rolled out at once %s", n, got.RowsDigest, want.RowsDigest)
 				}
 				d := opened(t, dir+fmt.Sprint("/extended-", n))

@@ -13,9 +13,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // What was there is there still, and what is planned stands beside it; nothing
@@ -52,7 +56,7 @@ func TestExtend(t *testing.T) {
 		if diff := cmp.Diff(before, row, cmpopts.EquateEmpty()); is && diff != "" {
 			t.Errorf("an old row is another one: %s", diff)
 		}
-		if !is && (len(row.Messages) != 2 || len(row.Messages[1].Logprobs) == 0 || row.Status != formats.StatusOK) {
+		if !is && (len(row.Messages) != 2 || len(row.Messages[1].Logprobs) == 0 || row.Status != outcomes.StatusOK) {
 			t.Errorf("new row %+v", row)
 		}
 	}
@@ -168,14 +172,14 @@ func TestExtendKeepsFailures(t *testing.T) {
 	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{example: "ex-1", n: 3}, planRow{example: "ex-2", n: 1})
 	fail = "what is 2?"
 	o := extending(options(e, "", 3), base, p, out)
-	if r := run(t, o); r.Counts[formats.StatusFailed] != 4 || r.Counts[formats.StatusOK] != 9 {
+	if r := run(t, o); r.Counts[outcomes.StatusFailed] != 4 || r.Counts[outcomes.StatusOK] != 9 {
 		t.Errorf("%+v", r)
 	}
 	fail = ""
 	asked := len(e.Asked())
 	o.RetryFailed = true
 	r := run(t, o)
-	if n := len(e.Asked()) - asked; n != 1 || r.Counts[formats.StatusFailed] != 3 || r.Rows != 13 {
+	if n := len(e.Asked()) - asked; n != 1 || r.Counts[outcomes.StatusFailed] != 3 || r.Rows != 13 {
 		t.Errorf("%d calls: %+v", n, r)
 	}
 	statuses := ""
@@ -196,11 +200,11 @@ func TestExtendByAnotherPolicy(t *testing.T) {
 	e := newEngine(t, &engine{})
 	dir := t.TempDir()
 	o := options(e, filepath.Join(dir, "rollout"), 3)
-	o.Policy = &formats.Policy{Version: 4}
+	o.Policy = &receipts.Policy{Version: 4}
 	run(t, o)
 	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{example: "ex-1", n: 2}, planRow{example: "ex-2", n: 1})
 	o = extending(o, o.Out.URI, p, filepath.Join(dir, "extended"))
-	o.Policy = &formats.Policy{Version: 5}
+	o.Policy = &receipts.Policy{Version: 5}
 	r := run(t, o)
 	versions := ""
 	for _, row := range rows(t, o.Out.URI) {
@@ -226,7 +230,7 @@ func TestExtendWhatCannotBeCopied(t *testing.T) {
 		if i == 2 {
 			break
 		}
-		s, err := dataset.Begin(t.Context(), torn, dataset.Spec{Stage: "import", Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: 2})
+		s, err := dataset.Begin(t.Context(), torn, dataset.Spec{Stage: "import", Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: 2})
 		check(t, err)
 		table := dataset.NewTable[formats.Trajectory](s, "", -1)
 		for _, row := range list[cut:][:[]int{5, 7}[i]] {
@@ -262,12 +266,12 @@ func TestExtendWithinABudget(t *testing.T) {
 	o := extending(options(e, "", 4), base, p, filepath.Join(dir, "extended"))
 	o.Concurrency, o.Budget = 1, rollout.Budget{Tokens: 1, SkipRest: true}
 	r := run(t, o)
-	if r.Counts[formats.StatusSkipped] != 5 || r.Rows != 18 {
+	if r.Counts[outcomes.StatusSkipped] != 5 || r.Rows != 18 {
 		t.Errorf("%+v", r)
 	}
 	o.Budget, o.RetryFailed = rollout.Budget{}, true
 	asked := len(e.Asked())
-	if r = run(t, o); r.Counts[formats.StatusOK] != 18 || len(e.Asked())-asked != 5 {
+	if r = run(t, o); r.Counts[outcomes.StatusOK] != 18 || len(e.Asked())-asked != 5 {
 		t.Errorf("%d calls: %+v", len(e.Asked())-asked, r)
 	}
 }
@@ -303,7 +307,7 @@ func TestExtendRefuses(t *testing.T) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}
-	if _, err := rollout.OpenPlan(t.Context(), stages.Input{URI: base}); !errors.Is(err, formats.ErrInvalid) ||
+	if _, err := rollout.OpenPlan(t.Context(), stages.Input{URI: base}); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "no table _plan") {
 		t.Errorf("rollouts as a plan: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // fork says how often a prefix is continued: the calls of a trajectory before one of them.
@@ -72,7 +73,7 @@ func (o Options) openOrigins(ctx context.Context, t tasks) (*origins, error) {
 	}
 	at := slices.IndexFunc(o.Plan.d.Inputs, func(r dataset.Ref) bool { return r.Role == "base" })
 	if at < 0 {
-		return nil, formats.Invalid(o.Plan.d.URI(), "curate again", nil, "its manifest names no base")
+		return nil, fault.Invalid(o.Plan.d.URI(), "curate again", nil, "its manifest names no base")
 	}
 	var err error
 	if out.d, err = o.Plan.d.OpenRef(ctx, o.Plan.d.Inputs[at]); err != nil {
@@ -92,7 +93,7 @@ func (o Options) openOrigins(ctx context.Context, t tasks) (*origins, error) {
 	}
 	for trajectory, row := range out.rows {
 		if row < 0 {
-			return nil, formats.Invalid(o.Plan.d.URI(), "curate again", nil, "the plan forks trajectory %q, which is not in %q", trajectory, out.d.URI())
+			return nil, fault.Invalid(o.Plan.d.URI(), "curate again", nil, "the plan forks trajectory %q, which is not in %q", trajectory, out.d.URI())
 		}
 	}
 	return out, nil

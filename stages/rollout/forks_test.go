@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -62,7 +63,7 @@ func TestForks(t *testing.T) {
 						trained++
 					}
 				}
-				if fork := i >= 2 && i < 7; fork != (row.ForkCall != nil) || row.Status != formats.StatusOK {
+				if fork := i >= 2 && i < 7; fork != (row.ForkCall != nil) || row.Status != outcomes.StatusOK {
 					t.Fatalf("row %d: forked from %q, %s: %s", i, row.ForkedFrom, row.Status, row.Error)
 				} else if fork {
 					checkFork(t, row, &origins[(i-2)/3])
@@ -154,21 +155,21 @@ func TestForksAndWhatTheyAsk(t *testing.T) {
 	e := newEngine(t, &engine{})
 	_, o, _ := forking(t, e, talker{turns: 3, speakers: 3})
 	asked := len(e.Asked())
-	if report := run(t, o); report.Counts[formats.StatusFailed] != 0 || len(e.Asked())-asked != 3*(9-3)+2*(9-1)+9 {
+	if report := run(t, o); report.Counts[outcomes.StatusFailed] != 0 || len(e.Asked())-asked != 3*(9-3)+2*(9-1)+9 {
 		t.Errorf("side by side: %d calls, %+v", len(e.Asked())-asked, report)
 	}
 	o.Extend, o.Epoch, o.Out.URI = stages.Input{}, new(1), o.Out.URI+"-later"
-	if report := run(t, o); report.Rows != 6 || report.Counts[formats.StatusFailed] != 0 {
+	if report := run(t, o); report.Rows != 6 || report.Counts[outcomes.StatusFailed] != 0 {
 		t.Errorf("in the next epoch: %+v", report)
 	}
 	_, o, _ = forking(t, e, talker{turns: 5, clock: true})
 	asked = len(e.Asked())
 	report := run(t, o)
-	if report.Failures[formats.FailDiverged] != 3 || len(e.Asked())-asked != 2*(5-1)+5 {
+	if report.Failures[outcomes.FailDiverged] != 3 || len(e.Asked())-asked != 2*(5-1)+5 {
 		t.Errorf("with a clock before call 2: %d calls, %+v", len(e.Asked())-asked, report)
 	}
 	for _, row := range rows(t, o.Out.URI) {
-		if row.Status == formats.StatusFailed {
+		if row.Status == outcomes.StatusFailed {
 			t.Log(row.Error)
 		}
 	}
@@ -185,13 +186,13 @@ func TestForksAreRetried(t *testing.T) {
 	}})
 	_, o, _ := forking(t, e, talker{turns: 5})
 	broken, o.Retries, o.MaxInitialFailures = true, new(0), -1
-	if report := run(t, o); report.Counts[formats.StatusFailed] != 6 {
+	if report := run(t, o); report.Counts[outcomes.StatusFailed] != 6 {
 		t.Fatalf("%+v", report)
 	}
 	asked := len(e.Asked())
 	broken, o.RetryFailed, o.ResumeFailed = false, true, true
 	report := run(t, o)
-	if n := len(e.Asked()) - asked; n != 6 || report.Counts[formats.StatusFailed] != 0 || report.Facts["diverged_prompt"] != 0 {
+	if n := len(e.Asked()) - asked; n != 6 || report.Counts[outcomes.StatusFailed] != 0 || report.Facts["diverged_prompt"] != 0 {
 		t.Errorf("%d calls were asked for, %+v", n, report)
 	}
 }

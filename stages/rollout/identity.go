@@ -6,8 +6,9 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -45,8 +46,8 @@ func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset)
 		params["target_model"] = o.TargetModel
 	}
 	spec := dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Files: files, Columns: o.Columns,
-		Gates: []dataset.Gate{{Name: gateName, Count: formats.StatusFailed, Of: "rows", Max: o.MaxFailureRate}},
+		Stage: stage, Version: version, Kind: schema.KindTrajectories, Params: params, Files: files, Columns: o.Columns,
+		Gates: []dataset.Gate{{Name: gateName, Count: outcomes.StatusFailed, Of: "rows", Max: o.MaxFailureRate}},
 	}
 	if o.ExamplesRef.Digest != "" {
 		spec.Inputs = []dataset.Ref{o.ExamplesRef}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 )
@@ -97,7 +98,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 		"epoch":       func(o *rollout.Options) { o.Epoch = new(1) },
 		"generations": func(o *rollout.Options) { o.Generations = 4 },
 		"model":       func(o *rollout.Options) { o.Model = "other" },
-		"policy":      func(o *rollout.Options) { o.Policy = &formats.Policy{Version: 2} },
+		"policy":      func(o *rollout.Options) { o.Policy = &receipts.Policy{Version: 2} },
 		"sampling":    func(o *rollout.Options) { o.Sampling = map[string]any{"temperature": 0} },
 		"seed":        func(o *rollout.Options) { o.SamplingSeed = nil },
 		"examples": func(o *rollout.Options) {

@@ -11,13 +11,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // hopeless are the failure classes that the engine causes, whatever the
 // example.
-var hopeless = []string{formats.FailEngine, formats.FailNoLogprobs, formats.FailLogprobMismatch, formats.FailBadLogprobs,
-	formats.FailUnfinished, formats.FailModelMismatch, formats.FailEngineRefused}
+var hopeless = []string{outcomes.FailEngine, outcomes.FailNoLogprobs, outcomes.FailLogprobMismatch, outcomes.FailBadLogprobs,
+	outcomes.FailUnfinished, outcomes.FailModelMismatch, outcomes.FailEngineRefused}
 
 // watch holds back the first trajectories while all of them fail, so that a
 // run with a dead engine or a broken agent ends early and leaves nothing that
@@ -38,7 +39,7 @@ func (w *watch) look(t formats.Trajectory) ([]formats.Trajectory, error) {
 		return []formats.Trajectory{t}, nil
 	}
 	w.held = append(w.held, t)
-	if t.Status != formats.StatusFailed {
+	if t.Status != outcomes.StatusFailed {
 		return w.release(), nil
 	}
 	if len(w.held) == w.after {
@@ -85,13 +86,13 @@ func (r *runner) othersWork(ctx context.Context) bool {
 	}
 	for _, s := range under.Finished {
 		m, err := under.Record(ctx, s)
-		if err == nil && m.Counts[formats.StatusOK]+m.Counts[formats.StatusTruncated] > 0 {
+		if err == nil && m.Counts[outcomes.StatusOK]+m.Counts[outcomes.StatusTruncated] > 0 {
 			return true
 		}
 	}
 	for _, s := range under.Segments {
 		rows, err := dataset.ReadSegment[finished](ctx, under, s)
-		if err == nil && slices.ContainsFunc(rows, func(f finished) bool { return f.Status == formats.StatusOK || f.Status == formats.StatusTruncated }) {
+		if err == nil && slices.ContainsFunc(rows, func(f finished) bool { return f.Status == outcomes.StatusOK || f.Status == outcomes.StatusTruncated }) {
 			return true
 		}
 	}
@@ -99,30 +100,30 @@ func (r *runner) othersWork(ctx context.Context) bool {
 }
 
 var advice = map[string]string{
-	formats.FailEngine: "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the " +
+	outcomes.FailEngine: "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the " +
 		"same command again",
-	formats.FailEngineRefused: "the engine refuses these requests; check --model, the key, the sampling fields and the " +
+	outcomes.FailEngineRefused: "the engine refuses these requests; check --model, the key, the sampling fields and the " +
 		"prompt's length",
-	formats.FailAbandoned: "the agent gives up before the engine answers: raise the time-out of its client, or lower --concurrency; if it leaves " +
+	outcomes.FailAbandoned: "the agent gives up before the engine answers: raise the time-out of its client, or lower --concurrency; if it leaves " +
 		"streams on purpose, --accept-left-streams keeps such trajectories",
-	formats.FailNoLogprobs: "start the engine so that it returns logprobs (vLLM and SGLang do by default; " +
+	outcomes.FailNoLogprobs: "start the engine so that it returns logprobs (vLLM and SGLang do by default; " +
 		"llama-server needs a build that supports them), or accept none with --no-logprobs",
-	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train " +
+	outcomes.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train " +
 		"with another engine, or keep none with --no-logprobs",
-	formats.FailBadLogprobs: "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",
-	formats.FailUnfinished: "the engine breaks its answers off; look at its log, or accept the finish reason with " +
+	outcomes.FailBadLogprobs: "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",
+	outcomes.FailUnfinished: "the engine breaks its answers off; look at its log, or accept the finish reason with " +
 		"--accept-finish",
-	formats.FailModelMismatch: "another model answers, so its tokens are not the policy's; check --model and which " +
+	outcomes.FailModelMismatch: "another model answers, so its tokens are not the policy's; check --model and which " +
 		"adapters are loaded, or accept the name with --accept-model",
-	formats.FailAgentExit: "the agent fails before it does anything: mend it (`rollmill check` starts it once) and run " +
+	outcomes.FailAgentExit: "the agent fails before it does anything: mend it (`rollmill check` starts it once) and run " +
 		"the same command again, since nothing was kept; --max-initial-failures -1 goes on all the same",
-	formats.FailAgentOutput: "the agent does not answer as its protocol says (`rollmill rollout --help`); nothing was " +
+	outcomes.FailAgentOutput: "the agent does not answer as its protocol says (`rollmill rollout --help`); nothing was " +
 		"kept, so mend it and run the same command again",
-	formats.FailTimeout: "raise --trajectory-timeout, or see with --agent-logs what the agent waits for; nothing was kept",
-	formats.FailNoCalls: "the agent has to ask the model where OPENAI_BASE_URL says, and --target-model and " +
+	outcomes.FailTimeout: "raise --trajectory-timeout, or see with --agent-logs what the agent waits for; nothing was kept",
+	outcomes.FailNoCalls: "the agent has to ask the model where OPENAI_BASE_URL says, and --target-model and " +
 		"--target-function have to name calls that it makes; nothing was kept",
-	formats.FailExample:  "do the examples have the fields that --system, --user or --request name? nothing was kept",
-	formats.FailTooLarge: "the agent sends more than a row of a dataset holds, such as many screenshots; nothing was kept",
+	outcomes.FailExample:  "do the examples have the fields that --system, --user or --request name? nothing was kept",
+	outcomes.FailTooLarge: "the agent sends more than a row of a dataset holds, such as many screenshots; nothing was kept",
 }
 
 // unfit returns the error of a run whose first trajectories all failed. The
@@ -140,10 +141,10 @@ func unfit(rows []formats.Trajectory) error {
 	}
 	class := strings.Fields(classes[0])[1]
 	last := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.FailureClass == class })
-	kind := stages.KindFailed
-	if class == formats.FailEngine {
-		kind = stages.KindTemporary
+	kind := fault.Failed
+	if class == outcomes.FailEngine {
+		kind = fault.Temporary
 	}
-	return stages.Errorf(kind, advice[class], "rollout: all of the first %d trajectories failed (%s): %s", len(rows),
+	return fault.Errorf(kind, advice[class], "rollout: all of the first %d trajectories failed (%s): %s", len(rows),
 		strings.Join(classes, ", "), rows[last].Error)
 }

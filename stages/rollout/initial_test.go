@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // does is an agent made of a function.
@@ -50,8 +51,8 @@ func asks(ctx context.Context, a rollout.Attempt) int {
 // behind that would have to be attempted again.
 func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 	for class, says := range map[string]string{
-		formats.FailAgentExit: "No module named", formats.FailAgentOutput: "not JSON", formats.FailExample: "no field",
-		formats.FailNoCalls: "without an answer",
+		outcomes.FailAgentExit: "No module named", outcomes.FailAgentOutput: "not JSON", outcomes.FailExample: "no field",
+		outcomes.FailNoCalls: "without an answer",
 	} {
 		var mended atomic.Bool
 		var attempts atomic.Int32
@@ -62,14 +63,14 @@ func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 			switch {
 			case mended.Load():
 				asks(ctx, a)
-			case class != formats.FailNoCalls:
+			case class != outcomes.FailNoCalls:
 				return rollout.Result{}, &rollout.Failure{Class: class, Err: errors.New(says)}
 			}
 			return rollout.Result{}, nil
 		})
 		_, err := rollout.Run(t.Context(), o)
 		var hint interface{ Hint() string }
-		if kind(err) != stages.KindFailed || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "8 "+class) || !errors.As(err, &hint) ||
+		if kind(err) != fault.Failed || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "8 "+class) || !errors.As(err, &hint) ||
 			hint.Hint() == "" {
 			t.Errorf("%s: %v", class, err)
 		}
@@ -77,7 +78,7 @@ func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 			t.Errorf("%s: %d attempts before the run ended", class, n)
 		}
 		mended.Store(true)
-		if report := run(t, o); report.Counts[formats.StatusOK] != 150 {
+		if report := run(t, o); report.Counts[outcomes.StatusOK] != 150 {
 			t.Errorf("%s: after the agent was mended: %+v", class, report)
 		}
 	}
@@ -91,7 +92,7 @@ func TestEqualFailuresAreLoggedOnce(t *testing.T) {
 	o.MaxInitialFailures, o.MaxFailureRate = -1, &rate
 	var attempts atomic.Int32
 	o.Agent = does(func(context.Context, rollout.Attempt) (rollout.Result, error) {
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("port %d is taken", 40000+attempts.Add(1))}
+		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("port %d is taken", 40000+attempts.Add(1))}
 	})
 	var log bytes.Buffer
 	o.Env.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -107,8 +108,8 @@ func TestEqualFailuresAreLoggedOnce(t *testing.T) {
 // TestTrajectoryOverLimitIsTruncated, with what it has recorded.
 func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 	for stop, limit := range map[string]func(*rollout.Options){
-		formats.StopMaxCalls:  func(o *rollout.Options) { o.MaxCalls = 2 },
-		formats.StopMaxTokens: func(o *rollout.Options) { o.MaxTokens = 1 },
+		outcomes.StopMaxCalls:  func(o *rollout.Options) { o.MaxCalls = 2 },
+		outcomes.StopMaxTokens: func(o *rollout.Options) { o.MaxTokens = 1 },
 	} {
 		e := newEngine(t, &engine{})
 		o := options(e, filepath.Join(t.TempDir(), "out"), 2)
@@ -121,7 +122,7 @@ func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 		})
 		run(t, o)
 		for _, row := range rows(t, o.Out.URI) {
-			if row.Status != formats.StatusTruncated || row.StopReason != stop || len(row.Calls) != max(1, o.MaxCalls) || row.SampledTokens == 0 {
+			if row.Status != outcomes.StatusTruncated || row.StopReason != stop || len(row.Calls) != max(1, o.MaxCalls) || row.SampledTokens == 0 {
 				t.Errorf("%s: %s %s (%s), %d calls, %d tokens", stop, row.Status, row.StopReason, row.Error, len(row.Calls), row.SampledTokens)
 			}
 		}
@@ -130,7 +131,7 @@ func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 		}
 		enough := options(e, filepath.Join(t.TempDir(), "out"), 2)
 		enough.MaxCalls, enough.MaxTokens = 1, 1<<40
-		if report := run(t, enough); report.Counts[formats.StatusOK] != 6 {
+		if report := run(t, enough); report.Counts[outcomes.StatusOK] != 6 {
 			t.Errorf("%s: an agent that asks once: %+v", stop, report)
 		}
 	}
@@ -155,7 +156,7 @@ func TestOversizedTrajectoryFails(t *testing.T) {
 	var attempts atomic.Int32
 	o.Agent = made(func(a rollout.Attempt) (formats.Trajectory, error) {
 		attempts.Add(1)
-		t := formats.Trajectory{Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy", PromptTokens: 7,
+		t := formats.Trajectory{Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy", PromptTokens: 7,
 			Calls: []formats.Call{{Model: "policy", Target: true, Tools: -1, PromptTokens: 7}}}
 		if a.Example.ID == "ex-1" {
 			for i := range 52 {
@@ -166,12 +167,12 @@ func TestOversizedTrajectoryFails(t *testing.T) {
 		return t, nil
 	})
 	report := run(t, o)
-	if report.Counts[formats.StatusOK] != 2 || report.Failures[formats.FailTooLarge] != 1 || attempts.Load() != 3 {
+	if report.Counts[outcomes.StatusOK] != 2 || report.Failures[outcomes.FailTooLarge] != 1 || attempts.Load() != 3 {
 		t.Errorf("%d attempts: %+v", attempts.Load(), report)
 	}
 	row := rows(t, o.Out.URI)[1]
 	for _, says := range []string{"messages.content_parts", "136314880 bytes", "at most 134217728"} {
-		if row.FailureClass != formats.FailTooLarge || !strings.Contains(row.Error, says) {
+		if row.FailureClass != outcomes.FailTooLarge || !strings.Contains(row.Error, says) {
 			t.Errorf("%s: %s, want %s", row.FailureClass, row.Error, says)
 		}
 	}
@@ -189,9 +190,9 @@ func TestDamagedStoreIsNotAFailedAttempt(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 9)
 	o.Agent = made(func(rollout.Attempt) (formats.Trajectory, error) {
-		return formats.Trajectory{}, fmt.Errorf("reading: %w", formats.Invalid("runs/earlier", "", nil, "damaged"))
+		return formats.Trajectory{}, fmt.Errorf("reading: %w", fault.Invalid("runs/earlier", "", nil, "damaged"))
 	})
-	if _, err := rollout.Run(t.Context(), o); !errors.Is(err, formats.ErrInvalid) {
+	if _, err := rollout.Run(t.Context(), o); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 }
@@ -210,11 +211,11 @@ func TestExhaustedMachineIsNotAFailedAttempt(t *testing.T) {
 		asks(ctx, a)
 		return rollout.Result{}, nil
 	})
-	if _, err := rollout.Run(t.Context(), o); kind(err) != stages.KindTemporary || !strings.Contains(err.Error(), "too many open files") {
+	if _, err := rollout.Run(t.Context(), o); kind(err) != fault.Temporary || !strings.Contains(err.Error(), "too many open files") {
 		t.Errorf("%v", err)
 	}
 	full.Store(0)
-	if report := run(t, o); report.Counts[formats.StatusOK] != 27 {
+	if report := run(t, o); report.Counts[outcomes.StatusOK] != 27 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -235,7 +236,7 @@ func TestAgentThatNeverEndsIsAbandoned(t *testing.T) {
 		<-release
 		return rollout.Result{}, nil
 	})
-	if report := run(t, o); report.Failures[formats.FailTimeout] != 1 {
+	if report := run(t, o); report.Failures[outcomes.FailTimeout] != 1 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -243,7 +244,7 @@ func TestAgentThatNeverEndsIsAbandoned(t *testing.T) {
 // TestAnEmptyTaskFileIsRefused, as input that is wrong.
 func TestAnEmptyTaskFileIsRefused(t *testing.T) {
 	e := newEngine(t, &engine{})
-	if _, err := rollout.Run(t.Context(), options(e, filepath.Join(t.TempDir(), "out"), 0)); !errors.Is(err, formats.ErrInvalid) ||
+	if _, err := rollout.Run(t.Context(), options(e, filepath.Join(t.TempDir(), "out"), 0)); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "examples.jsonl") {
 		t.Errorf("%v", err)
 	}

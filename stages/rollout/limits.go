@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // checkLimits refuses limits that could not be enforced.
@@ -22,7 +24,7 @@ func (o Options) checkLimits() error {
 }
 
 func (o Options) noExamples() error {
-	return formats.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil,
+	return fault.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil,
 		"there is no example in it")
 }
 
@@ -48,7 +50,7 @@ func fit(t *formats.Trajectory) {
 	if column == "" {
 		return
 	}
-	Fail(t, formats.StopError, formats.FailTooLarge,
+	Fail(t, outcomes.StopError, outcomes.FailTooLarge,
 		fmt.Sprintf("column %s has %d bytes in %d messages, and a dataset holds at most %d in one row; let the agent send "+
 			"less, such as fewer or smaller images",
 			column, n, len(t.Messages), parquet.MaxColumnBytes))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/examples"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -77,7 +78,7 @@ func heap() int64 {
 // they are written little of each: its place in the order, and what its part,
 // which ends at a fixed size, holds back of the small columns.
 func TestMemoryDoesNotGrowWithTheExamples(t *testing.T) {
-	row := formats.Trajectory{Status: formats.StatusOK, StopReason: formats.StopDone, Messages: []formats.Message{
+	row := formats.Trajectory{Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Messages: []formats.Message{
 		{Role: "user", Content: "q", Parent: -1}, {Role: "assistant", Content: "a", Sampled: true}}}
 	of := func(n int) (making, writing int64) {
 		var file strings.Builder

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -38,7 +39,7 @@ type Options struct {
 	KeepAgent bool
 	Model     string // requested; default: the policy's
 	// of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
-	Policy       *formats.Policy
+	Policy       *receipts.Policy
 	TargetModel  string         // calls to this model are the ones to train on; default: Model
 	Functions    []string       // and, unless empty, made by one of these functions of the agent (see Attempt.BaseURL)
 	AcceptModels []string       // further names that an answer may carry; "*" for any
@@ -49,7 +50,7 @@ type Options struct {
 	MaxCalls     int            // a trajectory that asks for one call more is truncated; 0 means no limit
 	// one whose calls took as many tokens and that asks for another is truncated; 0 means no limit
 	MaxTokens int64
-	// finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
+	// finish reasons that count as the end of an answer, besides outcomes.EndedReasons; "null" for none
 	AcceptFinish []string
 	Alternatives Alternatives // default KeepAlternatives
 

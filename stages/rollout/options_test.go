@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestOptionsAreDeclared(t *testing.T) {
@@ -37,7 +38,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		o := options(e, filepath.Join(t.TempDir(), "out"), 1)
 		change(&o)
-		if _, err := rollout.Run(context.Background(), o); kind(err) != stages.KindUsage || !strings.Contains(err.Error(), what) {
+		if _, err := rollout.Run(context.Background(), o); kind(err) != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -51,7 +52,7 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	e := newEngine(t, &engine{Model: "policy@4"})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 1)
-	o.Policy = &formats.Policy{URL: e.URL(), Model: "policy", Version: 4}
+	o.Policy = &receipts.Policy{URL: e.URL(), Model: "policy", Version: 4}
 	o.Model, o.Endpoints = "", nil
 	run(t, o)
 	row := rows(t, o.Out.URI)[0]

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // outage notices an engine that is lost in the middle of a run: when the last calls of a model all failed at the
@@ -28,7 +29,7 @@ type outage struct {
 	mu     sync.Mutex
 	silent map[string]*silence // by model
 	freed  []formats.Trajectory
-	lost   *stages.Error
+	lost   *fault.Error
 	asking sync.WaitGroup
 }
 
@@ -50,7 +51,7 @@ func (r *runner) called(ctx context.Context, model, api string, began time.Time,
 	switch {
 	case f == nil && s != nil && !began.Before(s.since):
 		o.end(model)
-	case f == nil, f.Class != formats.FailEngine && f.Mend == "":
+	case f == nil, f.Class != outcomes.FailEngine && f.Mend == "":
 	default:
 		if s == nil {
 			s = &silence{since: r.opts.Clock()}
@@ -143,7 +144,7 @@ func (r *runner) settle(ctx context.Context, all bool) error {
 
 // lost returns the error of a model that no endpoint answers: a temporary one if time may mend an endpoint. It is nil if
 // one answers, or refuses only this request.
-func (o Options) lost(ctx context.Context, model, api string) (lost *stages.Error) {
+func (o Options) lost(ctx context.Context, model, api string) (lost *fault.Error) {
 	c := remote.Client{Name: "rollout: the engine is lost", Sign: func(r *http.Request) { remote.Authorize(r, o.APIKey) },
 		Secrets: []string{o.APIKey}}
 	body := map[string]any{"model": model, "max_tokens": 1, "messages": []map[string]string{{"role": "user", "content": "Hello"}}}
@@ -159,7 +160,7 @@ func (o Options) lost(ctx context.Context, model, api string) (lost *stages.Erro
 			lost = remote.Refuses(mend, keyFrom, "%w (model %q)", err, model)
 		case mend != "":
 		case errors.As(err, &failed) && failed.Retry:
-			lost = stages.Errorf(stages.KindTemporary, "is the engine up? look at its log; then run the same command again, which makes the rest",
+			lost = fault.Errorf(fault.Temporary, "is the engine up? look at its log; then run the same command again, which makes the rest",
 				"%w (model %q)", err, model)
 		default:
 			return nil

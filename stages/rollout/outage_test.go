@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // lostAfter is an engine that fails from its call after on, until it is mended.
@@ -35,17 +35,17 @@ func TestLostEngineStopsTheRun(t *testing.T) {
 	want := run(t, whole).RowsDigest
 	for name, c := range map[string]struct {
 		fault recordertest.Fault
-		kind  stages.Kind
+		kind  fault.Kind
 		hint  string
 	}{
-		"quota":   {recordertest.Fault{Status: 429, Body: `{"error":{"message":"You exceeded","code":"insufficient_quota"}}`}, stages.KindBudget, "pay the bill"},
-		"unpaid":  {recordertest.Fault{Status: 402}, stages.KindBudget, "pay the bill"},
-		"key":     {recordertest.Fault{Status: 401}, stages.KindBudget, "OPENAI_API_KEY"},
-		"access":  {recordertest.Fault{Status: 403}, stages.KindBudget, "OPENAI_API_KEY"},
-		"model":   {recordertest.Fault{Status: 404}, stages.KindBudget, "the model's name"},
-		"busy":    {recordertest.Fault{Status: 429}, stages.KindTemporary, "same command again"},
-		"broken":  {recordertest.Fault{Status: 500}, stages.KindTemporary, "same command again"},
-		"garbage": {recordertest.Fault{Kind: recordertest.HalfBody}, stages.KindTemporary, "same command again"},
+		"quota":   {recordertest.Fault{Status: 429, Body: `{"error":{"message":"You exceeded","code":"insufficient_quota"}}`}, fault.Budget, "pay the bill"},
+		"unpaid":  {recordertest.Fault{Status: 402}, fault.Budget, "pay the bill"},
+		"key":     {recordertest.Fault{Status: 401}, fault.Budget, "OPENAI_API_KEY"},
+		"access":  {recordertest.Fault{Status: 403}, fault.Budget, "OPENAI_API_KEY"},
+		"model":   {recordertest.Fault{Status: 404}, fault.Budget, "the model's name"},
+		"busy":    {recordertest.Fault{Status: 429}, fault.Temporary, "same command again"},
+		"broken":  {recordertest.Fault{Status: 500}, fault.Temporary, "same command again"},
+		"garbage": {recordertest.Fault{Kind: recordertest.HalfBody}, fault.Temporary, "same command again"},
 	} {
 		for _, left := range []int{30, 3} { // more than the guard needs, and fewer
 			e, mended := lostAfter(t, 48-left, c.fault)
@@ -58,7 +58,7 @@ func TestLostEngineStopsTheRun(t *testing.T) {
 				!strings.Contains(err.Error(), fmt.Sprintf("%d of 48 trajectories kept, %d not made", 48-left, left)) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if asked := len(e.Asked()); c.kind == stages.KindBudget && asked > 48+2 {
+			if asked := len(e.Asked()); c.kind == fault.Budget && asked > 48+2 {
 				t.Errorf("%s: asked %d times, so what a person has to mend was asked again", name, asked)
 			}
 			mended.Store(true)
@@ -91,12 +91,12 @@ func TestClosedEngineStopsTheRun(t *testing.T) {
 				defer cancel()
 			}
 			if asks(ctx, a) != http.StatusOK {
-				return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: errors.New("exit status 1")}
+				return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 			}
 			return rollout.Result{}, nil
 		})
 		_, err := rollout.Run(t.Context(), o)
-		if kind(err) != stages.KindTemporary || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), " 0 of 48") {
+		if kind(err) != fault.Temporary || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), " 0 of 48") {
 			t.Errorf("impatient %t: %v", impatient, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestOneOfTwoEnginesLost(t *testing.T) {
 	lost, _ := lostAfter(t, 5, recordertest.Fault{Status: 401})
 	o := options(lost, filepath.Join(t.TempDir(), "out"), 16)
 	o.Endpoints = append(o.Endpoints, good.URL())
-	if report := run(t, o); report.Counts[formats.StatusOK] != 48 {
+	if report := run(t, o); report.Counts[outcomes.StatusOK] != 48 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -128,12 +128,12 @@ func TestRefusedPromptsDoNotStopTheRun(t *testing.T) {
 			o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
 				asks(ctx, a)
 				if strings.Contains(a.Example.Question, "what is 1") {
-					return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: errors.New("exit status 1")}
+					return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 				}
 				return rollout.Result{}, nil
 			})
 		}
-		if report := run(t, o); report.Counts[formats.StatusFailed] != 33 || report.Counts[formats.StatusOK] != 27 {
+		if report := run(t, o); report.Counts[outcomes.StatusFailed] != 33 || report.Counts[outcomes.StatusOK] != 27 {
 			t.Errorf("%+v: %+v", fault, report)
 		}
 	}

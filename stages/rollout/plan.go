@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Plan says which examples to attempt, and how often: the table _plan of a
@@ -26,11 +27,11 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, ok := d.Tables[formats.TablePlan]
+	table, ok := d.Tables[schema.TablePlan]
 	epoch, known := d.Int("epoch")
 	if !ok || !known {
-		return nil, formats.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil,
-			"it has no table %s", formats.TablePlan)
+		return nil, fault.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil,
+			"it has no table %s", schema.TablePlan)
 	}
 	return &Plan{d: d, epoch: int(epoch), rows: table.Rows}, nil
 }
@@ -69,9 +70,9 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 		return tasks{}, err
 	}
 	if lacks.n > 0 {
-		return tasks{}, formats.Invalid(p.d.URI(),
+		return tasks{}, fault.Invalid(p.d.URI(),
 			"give --examples the task file that the plan's rollouts were made from", nil,
-			"table %s names %d examples that are not in the task file, such as %q", formats.TablePlan, lacks.n, lacks.first)
+			"table %s names %d examples that are not in the task file, such as %q", schema.TablePlan, lacks.n, lacks.first)
 	}
 	slices.SortStableFunc(list, byExample)
 	joined := list[:0]
@@ -84,7 +85,7 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 		default:
 			e, err := all.At(t.example)
 			return tasks{}, errors.Join(err,
-				formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", formats.TablePlan, e.ID))
+				fault.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", schema.TablePlan, e.ID))
 		}
 	}
 	return listed(joined), nil
@@ -92,12 +93,12 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 
 func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	at := -1
-	for row, err := range dataset.Each[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows}) {
+	for row, err := range dataset.Each[planned](ctx, p.d, schema.TablePlan, dataset.Range{Rows: p.rows}) {
 		at++
 		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch ||
 			(row.ForkCall == nil) != (row.ForkedFrom == "") || row.ForkCall != nil && *row.ForkCall < 0) {
-			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
-				formats.TablePlan, at, row.ExampleID)
+			err = fault.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
+				schema.TablePlan, at, row.ExampleID)
 		}
 		if err == nil {
 			err = f(row)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -32,21 +34,21 @@ func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
 		next[row.ExampleID] = max(next[row.ExampleID], row.Generation+1)
 	}
 	params := map[string]any{"epoch": epoch, "wishes": fmt.Sprint(planRows)}
-	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}},
+	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}},
 		dataset.Options{})
 	check(t, err)
 	if !s.UpToDate() {
 		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))
-		var list []formats.Planned
+		var list []decision.Planned
 		for _, w := range planRows {
-			row := formats.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
-				Generations: int32(w.n), First: next[w.example], Reason: formats.PlanFlat}
+			row := decision.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
+				Generations: int32(w.n), First: next[w.example], Reason: decision.PlanFlat}
 			if w.from != "" {
-				row.ForkedFrom, row.ForkCall, row.Reason = w.from, new(w.call), formats.PlanFork
+				row.ForkedFrom, row.ForkCall, row.Reason = w.from, new(w.call), decision.PlanFork
 			}
 			list = append(list, row)
 		}
-		check(t, dataset.NewTable[formats.Planned](s, formats.TablePlan, -1).Write(ctx, list))
+		check(t, dataset.NewTable[decision.Planned](s, schema.TablePlan, -1).Write(ctx, list))
 	}
 	_, err = s.Commit(ctx, dataset.Outcome{})
 	check(t, err)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // probeTimeout is the limit for one token, from an engine that may be loading
@@ -32,7 +32,7 @@ func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error
 		logprobs[url] = mode
 		cancel()
 		if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
-			err = stages.Errorf(stages.KindTemporary, "is the engine overloaded?", "rollout: %q: no answer within %s: %w", e,
+			err = fault.Errorf(fault.Temporary, "is the engine overloaded?", "rollout: %q: no answer within %s: %w", e,
 				probeTimeout, err)
 		}
 		if err != nil {
@@ -57,7 +57,7 @@ func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) 
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && status == 0:
-		return "", stages.Errorf(stages.KindTemporary, "is the engine running, and is this its address?",
+		return "", fault.Errorf(fault.Temporary, "is the engine running, and is this its address?",
 			"rollout: failed to connect to %q: %w", baseURL, cmp.Or(errors.Unwrap(err), err))
 	}
 	return "", nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/stages"
@@ -58,11 +58,11 @@ func (p Program) Run(ctx context.Context) ([]byte, error) {
 	err = running.Wait()
 	switch {
 	case ctx.Err() != nil && context.Cause(ctx) == errFlood:
-		return nil, &Failure{formats.FailAgentOutput, errFlood}
+		return nil, &Failure{outcomes.FailAgentOutput, errFlood}
 	case ctx.Err() != nil && err != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &Failure{formats.FailAgentExit, exitError(p.Words[0], err, errs)}
+		return nil, &Failure{outcomes.FailAgentExit, exitError(p.Words[0], err, errs)}
 	}
 	return out.b.Bytes(), nil
 }

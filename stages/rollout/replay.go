@@ -15,9 +15,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Replayed is what an agent does with the answers of recorded trajectories, without an engine.
@@ -48,7 +51,7 @@ type Differing struct {
 // Replay runs the agent on the recorded answers of the trajectories of in. Of o it uses the
 // agent, Hide, Model, Concurrency and TrajectoryTimeout.
 func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) {
-	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: in.AcceptGates})
+	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{Kind: schema.KindTrajectories, AcceptGates: in.AcceptGates})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) 
 	if seed, ok := d.Params["sampling_seed"].(json.Number); ok && o.SamplingSeed == nil {
 		n, err := seed.Int64()
 		if err != nil {
-			return nil, formats.Invalid(d.URI(), "", err, "its sampling seed is no whole number")
+			return nil, fault.Invalid(d.URI(), "", err, "its sampling seed is no whole number")
 		}
 		o.SamplingSeed = &n
 	}
@@ -95,7 +98,7 @@ func (r *runner) replay(ctx context.Context, rows []formats.Trajectory, out *Rep
 	all := make([]*Differing, len(rows))
 	var g errgroup.Group
 	for i := range rows {
-		if t := &rows[i]; t.Status != formats.StatusFailed && t.Status != formats.StatusSkipped && repeatable(t) {
+		if t := &rows[i]; t.Status != outcomes.StatusFailed && t.Status != outcomes.StatusSkipped && repeatable(t) {
 			g.Go(func() (err error) {
 				all[i], err = r.again(ctx, t)
 				return err
@@ -184,7 +187,7 @@ func exampleOf(t *formats.Trajectory, names formats.FieldNames) (formats.Example
 	e := formats.Example{ID: t.ExampleID, Fields: json.RawMessage(t.Example)}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(e.Fields, &fields); err != nil {
-		return e, formats.Invalid(t.TrajectoryID, "", err, "the example of the row is no JSON object")
+		return e, fault.Invalid(t.TrajectoryID, "", err, "the example of the row is no JSON object")
 	}
 	text := func(name string) (out string) {
 		if json.Unmarshal(fields[name], &out) != nil {

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // finished holds the columns of a journalled row that resuming needs.
@@ -52,7 +52,7 @@ func (d *done) add(slot int64, status string, attempts int32) {
 		d.bits[slot/64] |= 1 << (slot % 64)
 		d.n++
 	}
-	if status == formats.StatusFailed {
+	if status == outcomes.StatusFailed {
 		d.failed[slot] = max(attempts, d.failed[slot])
 	} else {
 		delete(d.failed, slot)

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -253,7 +253,7 @@ func TestCallsOutliveAnInterruption(t *testing.T) {
 			}
 		}
 		got, want := rows(t, out), rows(t, alone)
-		if len(got) != 1 || len(got[0].Calls) != calls || got[0].Answer == "" || got[0].Status != formats.StatusOK || len(got[0].Messages) != len(want[0].Messages) {
+		if len(got) != 1 || len(got[0].Calls) != calls || got[0].Answer == "" || got[0].Status != outcomes.StatusOK || len(got[0].Messages) != len(want[0].Messages) {
 			t.Fatalf("%+v: %d calls of %d, %s: %s", a, len(got[0].Calls), calls, got[0].Status, got[0].Error)
 		}
 		paid := int32(0)
@@ -291,7 +291,7 @@ func TestAnAgentBeginsAnew(t *testing.T) {
 // with strict it fails, and with off nothing is kept.
 func TestDivergedAttempts(t *testing.T) {
 	for mode, want := range map[string]string{
-		rollout.ResumeOn: formats.StatusOK, rollout.ResumeStrict: formats.StatusFailed, rollout.ResumeOff: formats.StatusOK,
+		rollout.ResumeOn: outcomes.StatusOK, rollout.ResumeStrict: outcomes.StatusFailed, rollout.ResumeOff: outcomes.StatusOK,
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -312,7 +312,7 @@ func TestDivergedAttempts(t *testing.T) {
 		}
 		report := run(t, o)
 		row := rows(t, out)[0]
-		if row.Status != want || mode == rollout.ResumeStrict && row.FailureClass != formats.FailDiverged {
+		if row.Status != want || mode == rollout.ResumeStrict && row.FailureClass != outcomes.FailDiverged {
 			t.Errorf("%s: %s, %s: %s", mode, row.Status, row.FailureClass, row.Error)
 		}
 		diverged := map[string]float64{rollout.ResumeOn: 1, rollout.ResumeStrict: 1}[mode]
@@ -338,14 +338,14 @@ func TestRetryWithAnswers(t *testing.T) {
 		none, all := 0, 1.0
 		o.Retries, o.MaxFailureRate, o.MaxInitialFailures = &none, &all, -1
 		run(t, o)
-		if row := rows(t, out)[0]; row.Status != formats.StatusFailed {
+		if row := rows(t, out)[0]; row.Status != outcomes.StatusFailed {
 			t.Fatal(row.Status)
 		}
 		before := len(e.Asked())
 		broken, o.RetryFailed, o.ResumeFailed = false, true, resume
 		report := run(t, o)
 		row, want := rows(t, out)[0], map[bool]int{false: 5, true: 2}[resume]
-		if asked := len(e.Asked()) - before; row.Status != formats.StatusOK || asked != want || report.Facts["replayed_calls"] != float64(5-want) {
+		if asked := len(e.Asked()) - before; row.Status != outcomes.StatusOK || asked != want || report.Facts["replayed_calls"] != float64(5-want) {
 			t.Errorf("resume %v: %s, asked %d times, want %d; %v", resume, row.Status, asked, want, report.Facts)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // retryOf is a parameter of the dataset that replaces one with failures: the
@@ -47,7 +48,7 @@ func lacks(d *dataset.Dataset) int64 {
 	if _, extended := d.Facts[factAdded]; extended {
 		return int64(d.Facts[factAddedFailed])
 	}
-	return d.Counts[formats.StatusFailed] + d.Counts[formats.StatusSkipped]
+	return d.Counts[outcomes.StatusFailed] + d.Counts[outcomes.StatusSkipped]
 }
 
 // good returns which trajectories the dataset before has and carry copies; none
@@ -59,7 +60,7 @@ func (o Options) good(ctx context.Context, t tasks, before *dataset.Dataset) (*d
 	}
 	rows := dataset.Each[finished](ctx, before, "", before.All())
 	err := o.eachFinished(t, rows, func(row *finished, slot int64, ok bool) {
-		if ok && row.Status != formats.StatusFailed && row.Status != formats.StatusSkipped {
+		if ok && row.Status != outcomes.StatusFailed && row.Status != outcomes.StatusSkipped {
 			d.add(slot, row.Status, row.Attempts)
 		}
 	})
@@ -101,14 +102,14 @@ func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (
 	rows := dataset.Each[finished](ctx, d, "", d.All())
 	err = o.eachFinished(done.tasks, rows, func(row *finished, slot int64, ok bool) {
 		at++
-		if ok && row.Status == formats.StatusFailed {
+		if ok && row.Status == outcomes.StatusFailed {
 			done.retry[slot] = row.Attempts
 		}
-		if !ok || row.Status == formats.StatusSkipped || done.has(slot) {
+		if !ok || row.Status == outcomes.StatusSkipped || done.has(slot) {
 			return
 		}
 		done.add(slot, row.Status, row.Attempts)
-		if row.Status == formats.StatusFailed {
+		if row.Status == outcomes.StatusFailed {
 			return
 		}
 		if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == at {

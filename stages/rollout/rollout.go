@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
@@ -337,7 +338,7 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 		return false, nil
 	}
 	redact(ctx, &t)
-	if t.Status == formats.StatusFailed {
+	if t.Status == outcomes.StatusFailed {
 		if trace != "" {
 			if err := r.failures.Keep(ctx, t.Error, trace); err != nil {
 				return false, fmt.Errorf("rollout: keeping a traceback: %w", err)
@@ -385,7 +386,7 @@ func (o Options) recorderOptions() recorder.Options {
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions,
 		Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
 		Extra: o.Extra, AllowPaths: o.AllowPaths, NoLogprobs: o.NoLogprobs,
-		AcceptLeftStreams: o.AcceptLeftStreams, AcceptNoFinish: formats.FinishState("", o.AcceptFinish) == formats.FinishEnded,
+		AcceptLeftStreams: o.AcceptLeftStreams, AcceptNoFinish: outcomes.Finish("", o.AcceptFinish) == outcomes.FinishEnded,
 		Retries: orNone(o.Retries), Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls,
 		MaxTokens: o.MaxTokens, Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown),
 		Log: o.Logger(), Now: o.Now,
@@ -403,7 +404,7 @@ func (o Options) worthless(ctx context.Context, exists *dataset.ExistsError) boo
 		return false
 	}
 	d, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{IgnoreGates: true})
-	if err != nil || d.Stage != stage || d.Rows == 0 || d.Counts[formats.StatusOK] > 0 {
+	if err != nil || d.Stage != stage || d.Rows == 0 || d.Counts[outcomes.StatusOK] > 0 {
 		return false
 	}
 	o.Logger().Warn("no attempt of the rollout before is ok: it is replaced", "uri", o.Out.URI, "rows", d.Rows)

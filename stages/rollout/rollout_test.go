@@ -16,12 +16,15 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestMain(m *testing.M) {
@@ -74,7 +77,7 @@ func optionsAt(url, out string, n int) rollout.Options {
 }
 
 func newEngine(t testing.TB, e *engine) *engine {
-	e.Source, e.PromptIDs = formats.TokensChoice, true
+	e.Source, e.PromptIDs = schema.TokensChoice, true
 	return e.Start(t)
 }
 
@@ -90,7 +93,7 @@ func run(t testing.TB, o rollout.Options) stages.Report {
 func rows(t testing.TB, uri string) []formats.Trajectory {
 	t.Helper()
 	ctx := context.Background()
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: []string{"max-failure-rate"}})
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: schema.KindTrajectories, AcceptGates: []string{"max-failure-rate"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +104,8 @@ func rows(t testing.TB, uri string) []formats.Trajectory {
 	return out
 }
 
-func kind(err error) stages.Kind {
-	var e *stages.Error
+func kind(err error) fault.Kind {
+	var e *fault.Error
 	if errors.As(err, &e) {
 		return e.Kind
 	}
@@ -115,7 +118,7 @@ func TestEveryAttemptIsARow(t *testing.T) {
 	e := newEngine(t, &engine{})
 	out := filepath.Join(t.TempDir(), "out")
 	report := run(t, options(e, out, 5))
-	if report.Rows != 15 || report.Counts[formats.StatusOK] != 15 || !report.Sealed || report.RowsDigest == "" {
+	if report.Rows != 15 || report.Counts[outcomes.StatusOK] != 15 || !report.Sealed || report.RowsDigest == "" {
 		t.Errorf("report %+v", report)
 	}
 	sampled := map[string]recordertest.Sample{}
@@ -130,7 +133,7 @@ func TestEveryAttemptIsARow(t *testing.T) {
 		if row.ExampleID != fmt.Sprintf("ex-%d", i/3) || int(row.Generation) != i%3 {
 			t.Errorf("row %d is example %s, generation %d", i, row.ExampleID, row.Generation)
 		}
-		if row.TrajectoryID != formats.TrajectoryID("run", row.ExampleID, 0, i%3) || row.Status != formats.StatusOK || row.StopReason != formats.StopDone {
+		if row.TrajectoryID != formats.TrajectoryID("run", row.ExampleID, 0, i%3) || row.Status != outcomes.StatusOK || row.StopReason != outcomes.StopDone {
 			t.Errorf("row %d: %s %s %s", i, row.TrajectoryID, row.Status, row.StopReason)
 		}
 		s, m := sampled[row.Answer], row.Messages[1]
@@ -138,7 +141,7 @@ func TestEveryAttemptIsARow(t *testing.T) {
 			fmt.Sprint(m.PromptDeltaIDs) != fmt.Sprint(s.Prompt) {
 			t.Errorf("row %d: tokens are not those sampled", i)
 		}
-		if row.TokenSource != formats.TokensChoice || int(row.SampledTokens) != len(s.IDs) || row.Model != "policy" || row.Attempts != 1 {
+		if row.TokenSource != schema.TokensChoice || int(row.SampledTokens) != len(s.IDs) || row.Model != "policy" || row.Attempts != 1 {
 			t.Errorf("row %d: %+v", i, row)
 		}
 		if row.Example != fmt.Sprintf(`{"id":"ex-%d","question":"what is %d?"}`, i/3, i/3) || row.Messages[0].Content != fmt.Sprintf("what is %d?", i/3) {
@@ -247,12 +250,12 @@ func TestFailuresAreRows(t *testing.T) {
 		t.Fatalf("12 of 18 failed, and the gate said %v", err)
 	}
 	want := map[int][3]string{
-		0: {formats.StatusOK, formats.StopDone, ""},
-		1: {formats.StatusFailed, formats.StopError, formats.FailEngineRefused},
-		2: {formats.StatusFailed, formats.StopError, formats.FailLogprobMismatch},
-		3: {formats.StatusFailed, formats.StopError, formats.FailEngine},
-		4: {formats.StatusTruncated, formats.StopLength, ""},
-		5: {formats.StatusFailed, formats.StopError, formats.FailExample},
+		0: {outcomes.StatusOK, outcomes.StopDone, ""},
+		1: {outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngineRefused},
+		2: {outcomes.StatusFailed, outcomes.StopError, outcomes.FailLogprobMismatch},
+		3: {outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine},
+		4: {outcomes.StatusTruncated, outcomes.StopLength, ""},
+		5: {outcomes.StatusFailed, outcomes.StopError, outcomes.FailExample},
 	}
 	list := rows(t, out)
 	if len(list) != 18 {
@@ -262,14 +265,14 @@ func TestFailuresAreRows(t *testing.T) {
 		if got := [3]string{row.Status, row.StopReason, row.FailureClass}; got != want[i/3] {
 			t.Errorf("row %d: %v, want %v (%s)", i, got, want[i/3], row.Error)
 		}
-		if (row.Status == formats.StatusFailed) != (row.Error != "") {
+		if (row.Status == outcomes.StatusFailed) != (row.Error != "") {
 			t.Errorf("row %d: status %s, error %q", i, row.Status, row.Error)
 		}
 	}
 	rate := 0.9
 	o.MaxFailureRate = &rate
 	report := run(t, o)
-	if !report.UpToDate || report.Counts[formats.StatusFailed] != 12 || report.Counts[formats.StatusOK] != 3 || report.Counts[formats.StatusTruncated] != 3 {
+	if !report.UpToDate || report.Counts[outcomes.StatusFailed] != 12 || report.Counts[outcomes.StatusOK] != 3 || report.Counts[outcomes.StatusTruncated] != 3 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -285,7 +288,7 @@ func TestAHangingEngineIsATimeout(t *testing.T) {
 	o.MaxFailureRate = &rate
 	run(t, o)
 	for i, row := range rows(t, o.Out.URI) {
-		if row.Status != formats.StatusFailed || row.StopReason != formats.StopTimeout || row.FailureClass != formats.FailTimeout || row.Error == "" {
+		if row.Status != outcomes.StatusFailed || row.StopReason != outcomes.StopTimeout || row.FailureClass != outcomes.FailTimeout || row.Error == "" {
 			t.Errorf("row %d: %s %s %s (%s)", i, row.Status, row.StopReason, row.FailureClass, row.Error)
 		}
 	}
@@ -317,7 +320,7 @@ func TestRetryFailed(t *testing.T) {
 	before := len(e.Asked())
 	o.RetryFailed = true
 	report := run(t, o)
-	if report.Counts[formats.StatusOK] != 12 {
+	if report.Counts[outcomes.StatusOK] != 12 {
 		t.Errorf("%+v", report)
 	}
 	if again := len(e.Asked()) - before; again != 3+3 {
@@ -366,7 +369,7 @@ func TestRetryFailedOfAFinishedDataset(t *testing.T) {
 	quiet := newEngine(t, &engine{})
 	want := run(t, options(quiet, filepath.Join(t.TempDir(), "out"), 4))
 	for _, o := range []rollout.Options{plain, again} {
-		if r := run(t, o); !r.UpToDate || r.Counts[formats.StatusOK] != 12 || r.RowsDigest != want.RowsDigest {
+		if r := run(t, o); !r.UpToDate || r.Counts[outcomes.StatusOK] != 12 || r.RowsDigest != want.RowsDigest {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -394,19 +397,19 @@ func TestHopelessEnginesEndTheRun(t *testing.T) {
 	dead.Close()
 	o := options(dead, filepath.Join(t.TempDir(), "out"), 50)
 	_, err := rollout.Run(context.Background(), o)
-	if kind(err) != stages.KindTemporary || !strings.Contains(err.Error(), "failed to connect") || !strings.Contains(err.Error(), "connection refused") {
+	if kind(err) != fault.Temporary || !strings.Contains(err.Error(), "failed to connect") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("a dead engine: %v", err)
 	}
 
 	for _, c := range []struct {
 		fault recordertest.Fault
 		says  string
-		kind  stages.Kind
+		kind  fault.Kind
 	}{
-		{recordertest.Fault{Kind: recordertest.NoLogprobs}, "no logprobs", stages.KindFailed},
-		{recordertest.Fault{Kind: recordertest.BaseModel}, `answered by "base/model"`, stages.KindFailed},
-		{recordertest.Fault{Status: 503}, "refused with 503", stages.KindTemporary},
-		{recordertest.Fault{Status: 401}, "refused with 401", stages.KindBudget},
+		{recordertest.Fault{Kind: recordertest.NoLogprobs}, "no logprobs", fault.Failed},
+		{recordertest.Fault{Kind: recordertest.BaseModel}, `answered by "base/model"`, fault.Failed},
+		{recordertest.Fault{Status: 503}, "refused with 503", fault.Temporary},
+		{recordertest.Fault{Status: 401}, "refused with 401", fault.Budget},
 	} {
 		for _, n := range []int{1, 50} {
 			var bad atomic.Bool // calls under way may end after the run
@@ -429,7 +432,7 @@ func TestHopelessEnginesEndTheRun(t *testing.T) {
 				t.Errorf("%+v: asked %d times before giving up", c.fault, asked)
 			}
 			bad.Store(false)
-			if report := run(t, o); report.Counts[formats.StatusOK] != int64(3*n) {
+			if report := run(t, o); report.Counts[outcomes.StatusOK] != int64(3*n) {
 				t.Errorf("%+v: after the engine was mended: %+v", c.fault, report)
 			}
 		}

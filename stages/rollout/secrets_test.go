@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -91,7 +92,7 @@ func TestASecretInAnAnswerFailsItsAttempt(t *testing.T) {
 				t.Fatal(err)
 			}
 			row := rows(t, out)[0]
-			if row.Status != formats.StatusFailed || row.FailureClass != formats.FailSecret || row.SampledTokens != 0 || strings.Contains(fmt.Sprint(row), key) || strings.Contains(fmt.Sprint(row), key[9:]) {
+			if row.Status != outcomes.StatusFailed || row.FailureClass != outcomes.FailSecret || row.SampledTokens != 0 || strings.Contains(fmt.Sprint(row), key) || strings.Contains(fmt.Sprint(row), key[9:]) {
 				t.Errorf("%s %s: %s, %d tokens", row.Status, row.FailureClass, row.Error, row.SampledTokens)
 			}
 			for _, m := range row.Messages {
@@ -118,7 +119,7 @@ func TestACallWithASecretFieldIsReplayed(t *testing.T) {
 	}
 	o.Agent = keyed{t, out, map[string]any{"cache_salt": key}, func() {}}
 	report, err := rollout.Run(secret.With(t.Context(), known), o)
-	if err != nil || report.Facts["replayed_calls"] != 1 || len(e.Asked()) != 1 || rows(t, out)[0].Status != formats.StatusOK {
+	if err != nil || report.Facts["replayed_calls"] != 1 || len(e.Asked()) != 1 || rows(t, out)[0].Status != outcomes.StatusOK {
 		t.Errorf("%v, asked %d times: %+v", err, len(e.Asked()), report.Facts)
 	}
 }

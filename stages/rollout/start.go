@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Starter is an optional interface of a Stored agent: Start checks whether an
@@ -76,7 +76,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	case errors.Is(cause, errTimeout):
 		return fmt.Sprintf("it starts; it asked the model nothing within %s", startTime), nil
 	case err != nil:
-		return "", stages.Errorf(stages.KindUsage,
+		return "", fault.Errorf(fault.Usage,
 			fmt.Sprintf("it was given example %q and ended before it asked the model", e.ID),
 			"rollout: the agent cannot start: %w", err)
 	}

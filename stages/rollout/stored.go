@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func (o Options) asksEngine() bool {
@@ -34,7 +35,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 	case ctx.Err() != nil:
 		return t, false
 	case err != nil && limited.Err() != nil:
-		return failed(formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
+		return failed(outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
 	case exhausted(err):
 		r.stop(noRoom(err))
 		return t, false
@@ -42,7 +43,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		r.stop(err) // the input is damaged or cannot be read: no trajectory failed
 		return t, false
 	case err != nil:
-		return failed(formats.StopError, failure.Class, err.Error())
+		return failed(outcomes.StopError, failure.Class, err.Error())
 	}
 	if r.opts.pays() {
 		r.spending.add(int64(old.PromptTokens), int64(old.CompletionTokens))

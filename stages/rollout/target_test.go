@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // TestTargetsDecideTheRows: they are part of the identity, and a trajectory
@@ -26,7 +26,7 @@ func TestTargetsDecideTheRows(t *testing.T) {
 		t.Error("target functions are no part of the identity")
 	}
 	for _, row := range rows(t, o.Out.URI) {
-		if row.Status != formats.StatusFailed || row.FailureClass != formats.FailNoCalls || row.SampledTokens != 0 || len(row.Messages) != 2 ||
+		if row.Status != outcomes.StatusFailed || row.FailureClass != outcomes.FailNoCalls || row.SampledTokens != 0 || len(row.Messages) != 2 ||
 			row.Calls[0].Target {
 			t.Errorf("%+v", row)
 		}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Task describes an attempt to programs and services, as one JSON object.
@@ -59,7 +59,7 @@ func (a Attempt) WorkIn() (remove func(), err error) {
 func (t Task) Line() ([]byte, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
-		return nil, &Failure{formats.FailExample, fmt.Errorf("example %q: its fields are not JSON: %w", t.ID, err)}
+		return nil, &Failure{outcomes.FailExample, fmt.Errorf("example %q: its fields are not JSON: %w", t.ID, err)}
 	}
 	return append(line, '\n'), nil
 }
@@ -106,7 +106,7 @@ func ReadResult(out []byte) (Result, error) {
 	}
 	var result Output
 	bad := func(err error) (Result, error) {
-		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
+		return Result{}, &Failure{outcomes.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
 	}
 	lost, err := jsontext.Foreign(out, &result)
 	if err != nil {
@@ -117,10 +117,10 @@ func ReadResult(out []byte) (Result, error) {
 		if result.Traceback != "" {
 			err = &traced{err, result.Traceback}
 		}
-		return Result{}, &Failure{formats.FailAgentExit, err}
+		return Result{}, &Failure{outcomes.FailAgentExit, err}
 	}
-	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
-		return bad(fmt.Errorf("stop %q is neither %q nor %q", result.Stop, formats.StopDone, formats.StopTurns))
+	if result.Stop != "" && result.Stop != outcomes.StopDone && result.Stop != outcomes.StopTurns {
+		return bad(fmt.Errorf("stop %q is neither %q nor %q", result.Stop, outcomes.StopDone, outcomes.StopTurns))
 	}
 	made := Result{Stop: result.Stop, Lost: lost}
 	if !read(result.Answer, &made.Answer) {

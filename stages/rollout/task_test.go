@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -21,7 +21,7 @@ func TestAKeyTwiceIsRefused(t *testing.T) {
 	} {
 		_, err := rollout.ReadResult([]byte(output))
 		var failure *rollout.Failure
-		if !errors.As(err, &failure) || failure.Class != formats.FailAgentOutput || !strings.Contains(err.Error(), says) {
+		if !errors.As(err, &failure) || failure.Class != outcomes.FailAgentOutput || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", output, err)
 		}
 	}

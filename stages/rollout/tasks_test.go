@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // made is one attempt, by names.
@@ -94,7 +95,7 @@ func TestWhatIsLeft(t *testing.T) {
 		for range r.IntN(300) {
 			row := formats.Trajectory{Run: "run", Epoch: 2, ExampleID: fmt.Sprint("ex-", r.IntN(n+1)), Generation: int32(r.IntN(4)),
 				Attempts: int32(1 + r.IntN(5)),
-				Status:   []string{formats.StatusOK, formats.StatusFailed, formats.StatusSkipped}[r.IntN(3)]}
+				Status:   []string{outcomes.StatusOK, outcomes.StatusFailed, outcomes.StatusSkipped}[r.IntN(3)]}
 			switch r.IntN(20) {
 			case 0:
 				row.Run = "other"
@@ -115,7 +116,7 @@ func TestWhatIsLeft(t *testing.T) {
 				continue
 			}
 			done.add(at.slot, row.Status, row.Attempts)
-			if old, is := ends[m]; !is || old.Status == formats.StatusFailed {
+			if old, is := ends[m]; !is || old.Status == outcomes.StatusFailed {
 				row.Attempts = max(row.Attempts, old.Attempts)
 				ends[m] = row
 			}
@@ -123,7 +124,7 @@ func TestWhatIsLeft(t *testing.T) {
 		var want, got []job
 		for _, m := range allOf(all) {
 			end, is := ends[m]
-			switch again := end.Status == formats.StatusFailed && o.RetryFailed && end.Attempts == 1; { // not retried yet
+			switch again := end.Status == outcomes.StatusFailed && o.RetryFailed && end.Attempts == 1; { // not retried yet
 			case !is:
 				want = append(want, job{example: m.example, generation: m.generation})
 			case again:

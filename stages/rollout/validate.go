@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const stage = "rollout"
@@ -154,5 +155,5 @@ func (o Options) defaults() Options {
 
 // Usage returns an error of kind usage.
 func Usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, stage+": "+format, args...)
+	return fault.Errorf(fault.Usage, hint, stage+": "+format, args...)
 }

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
@@ -72,7 +72,7 @@ func started(name string, err error) error {
 	if exhausted(err) {
 		return err
 	}
-	return &Failure{formats.FailAgentExit, err}
+	return &Failure{outcomes.FailAgentExit, err}
 }
 
 // wait notices the program's end. It waits no longer than the grace for other
@@ -131,9 +131,9 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 	w.Stop()
 	w.stderr.to(nil)
 	if errors.Is(a.err, errGone) {
-		return nil, &Failure{formats.FailAgentExit, exitError(w.name, how, errs)}
+		return nil, &Failure{outcomes.FailAgentExit, exitError(w.name, how, errs)}
 	}
-	return nil, &Failure{formats.FailAgentOutput, a.err}
+	return nil, &Failure{outcomes.FailAgentOutput, a.err}
 }
 
 var errGone = errors.New("the worker ended before it answered")

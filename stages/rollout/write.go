@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
@@ -119,7 +120,7 @@ func (w *writer) fillUp(t task, rows []formats.Trajectory) ([]formats.Trajectory
 	for g, is := range made {
 		if !is {
 			row := w.o.row(e, t.first+int32(g), t.fork(t.first+int32(g)))
-			row.Status, row.StopReason = formats.StatusSkipped, formats.StopBudget
+			row.Status, row.StopReason = outcomes.StatusSkipped, outcomes.StopBudget
 			rows = append(rows, row)
 		}
 	}
@@ -141,14 +142,14 @@ func settleGroup(t task, rows []formats.Trajectory) ([]formats.Trajectory, error
 
 // lost returns 1 for a row that stands for no trajectory.
 func lost(t formats.Trajectory) int {
-	if t.Status == formats.StatusSkipped {
+	if t.Status == outcomes.StatusSkipped {
 		return 1
 	}
 	return failed(t)
 }
 
 func failed(t formats.Trajectory) int {
-	if t.Status == formats.StatusFailed {
+	if t.Status == outcomes.StatusFailed {
 		return 1
 	}
 	return 0
@@ -216,7 +217,7 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	if m := result.Sealed; m != nil {
 		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
 	}
-	r.Message = fmt.Sprintf("%s, %d failed", plural.Of(r.Rows, "trajectory"), r.Counts[formats.StatusFailed])
+	r.Message = fmt.Sprintf("%s, %d failed", plural.Of(r.Rows, "trajectory"), r.Counts[outcomes.StatusFailed])
 	if m := result.Sealed; m != nil {
 		if added, extended := m.Facts[factAdded]; extended {
 			r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])

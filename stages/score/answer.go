@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Answer is a program's or a service's answer about one row:
@@ -54,7 +55,7 @@ func ReadAnswer(data []byte) (Answer, error) {
 			if err = cmp.Or(err, jsontext.CheckKeys(clean, w)); err == nil {
 				return Answer{*w.ID, w.value(data, lost)}, nil
 			}
-			return Answer{*w.ID, Failed(formats.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil
+			return Answer{*w.ID, Failed(outcomes.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil
 		}
 	}
 	return Answer{}, fmt.Errorf("%s is not an answer: %w", Quote(data), err)
@@ -64,13 +65,13 @@ func (w *AnswerLine) value(data []byte, lost []string) Value {
 	odd := func(field string) bool { return field == "reward" || field == "shaped_rewards" || field == "signals" }
 	switch {
 	case w.Error != nil && *w.Error != "":
-		return Value{Failure: formats.RewardError, Error: *w.Error, Traceback: w.Trace}
+		return Value{Failure: outcomes.RewardError, Error: *w.Error, Traceback: w.Trace}
 	case slices.ContainsFunc(lost, odd):
-		return Failed(formats.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))
+		return Failed(outcomes.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))
 	case w.Reward == nil:
-		return Failed(formats.RewardAnswer, "%s has no reward", Quote(data))
+		return Failed(outcomes.RewardAnswer, "%s has no reward", Quote(data))
 	case string(w.Reward) == "null":
-		return Failed(formats.RewardError, "the reward is null and no error says why")
+		return Failed(outcomes.RewardError, "the reward is null and no error says why")
 	}
 	reward, failure := number(w.Reward)
 	v := Value{Reward: reward, Failure: failure}
@@ -97,11 +98,11 @@ func (w *AnswerLine) value(data []byte, lost []string) Value {
 
 func number(text json.RawMessage) (float64, string) {
 	if len(text) == 0 || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		return 0, formats.RewardAnswer
+		return 0, outcomes.RewardAnswer
 	}
 	n, err := strconv.ParseFloat(string(text), 64)
 	if errors.Is(err, strconv.ErrRange) && (n > 1 || n < -1) {
-		return 0, formats.RewardNotFinite
+		return 0, outcomes.RewardNotFinite
 	}
 	return n, ""
 }

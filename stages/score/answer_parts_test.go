@@ -7,6 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -15,8 +17,8 @@ import (
 func partRows(n int) (rows []formats.Trajectory) {
 	for i := range n {
 		answer := formats.Message{Role: "assistant", Sampled: true}
-		row := formats.Trajectory{TrajectoryID: fmt.Sprintf("t%03d", i), ExampleID: fmt.Sprint(i), Example: `{"answer":"42"}`, Status: formats.StatusOK,
-			StopReason: formats.StopDone,
+		row := formats.Trajectory{TrajectoryID: fmt.Sprintf("t%03d", i), ExampleID: fmt.Sprint(i), Example: `{"answer":"42"}`, Status: outcomes.StatusOK,
+			StopReason: outcomes.StopDone,
 			Calls:      []formats.Call{{Target: true, Sampling: "{}", Tools: -1}}}
 		switch i % 3 {
 		case 0:
@@ -46,7 +48,7 @@ func TestPartsOfAnswersThatAreEmpty(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(c.stage, c.version, specs), func(t *testing.T) {
 				in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
-				shard, err := dataset.Begin(t.Context(), in, dataset.Spec{Stage: c.stage, Version: c.version, Kind: formats.KindTrajectories},
+				shard, err := dataset.Begin(t.Context(), in, dataset.Spec{Stage: c.stage, Version: c.version, Kind: schema.KindTrajectories},
 					dataset.Options{Of: 1})
 				if err != nil {
 					t.Fatal(err)

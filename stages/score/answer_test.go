@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func TestSignalsAreFinite(t *testing.T) {
-	if v := checked(Value{Signals: []formats.Signal{{Value: math.Inf(1)}}}); v.Failure != formats.RewardNotFinite {
+	if v := checked(Value{Signals: []formats.Signal{{Value: math.Inf(1)}}}); v.Failure != outcomes.RewardNotFinite {
 		t.Errorf("%+v", v)
 	}
 }
@@ -21,22 +22,22 @@ func TestReadAnswer(t *testing.T) {
 		`{"reward":-1e3,"id":"x","more":[{}]}`:            {Reward: -1000},
 		`{"id":"x","reward":1,"shaped_rewards":[0.1,2]}`:  {Reward: 1, Shaped: []float64{0.1, 2}},
 		`{"id":"x","reward":1,"signals":[null,2]}`:        {Reward: 1, Signals: []formats.Signal{{Message: 1, Value: 2}}},
-		`{"id":"x","reward":null}`:                        {Failure: formats.RewardError},
-		`{"id":"x","reward":null,"error":"lost"}`:         {Failure: formats.RewardError, Error: "lost"},
-		`{"id":"x","reward":NaN}`:                         {Failure: formats.RewardNotFinite},
+		`{"id":"x","reward":null}`:                        {Failure: outcomes.RewardError},
+		`{"id":"x","reward":null,"error":"lost"}`:         {Failure: outcomes.RewardError, Error: "lost"},
+		`{"id":"x","reward":NaN}`:                         {Failure: outcomes.RewardNotFinite},
 		`{"id":"x","reward":0.5,"debug":{"kl":NaN}}`:      {Reward: 0.5},
 		`{"id":"x","reward":0.5,"debug":[-NaN,Infinity]}`: {Reward: 0.5},
-		`{"id":"x","reward":NaN,"error":"by zero"}`:       {Failure: formats.RewardError, Error: "by zero"},
-		`{"id":"x","reward":1,"signals":[-NaN]}`:          {Failure: formats.RewardNotFinite},
-		`{"id":"x","reward":-Infinity}`:                   {Failure: formats.RewardNotFinite},
-		`{"id":"x","reward":1e999}`:                       {Failure: formats.RewardNotFinite},
-		`{"id":"x","reward":1,"shaped_rewards":[NaN]}`:    {Failure: formats.RewardNotFinite},
-		`{"id":"x","reward":1,"shaped_rewards":["a"]}`:    {Failure: formats.RewardAnswer},
-		`{"id":"x","reward":1,"shaped_rewards":3}`:        {Failure: formats.RewardAnswer},
-		`{"id":"x","reward":"1"}`:                         {Failure: formats.RewardAnswer},
-		`{"id":"x","reward":true}`:                        {Failure: formats.RewardAnswer},
-		`{"id":"x"}`:                                      {Failure: formats.RewardAnswer},
-		`{"id":"x","reward":1,"error":"but no \"NaN\""}`:  {Failure: formats.RewardError, Error: `but no "NaN"`},
+		`{"id":"x","reward":NaN,"error":"by zero"}`:       {Failure: outcomes.RewardError, Error: "by zero"},
+		`{"id":"x","reward":1,"signals":[-NaN]}`:          {Failure: outcomes.RewardNotFinite},
+		`{"id":"x","reward":-Infinity}`:                   {Failure: outcomes.RewardNotFinite},
+		`{"id":"x","reward":1e999}`:                       {Failure: outcomes.RewardNotFinite},
+		`{"id":"x","reward":1,"shaped_rewards":[NaN]}`:    {Failure: outcomes.RewardNotFinite},
+		`{"id":"x","reward":1,"shaped_rewards":["a"]}`:    {Failure: outcomes.RewardAnswer},
+		`{"id":"x","reward":1,"shaped_rewards":3}`:        {Failure: outcomes.RewardAnswer},
+		`{"id":"x","reward":"1"}`:                         {Failure: outcomes.RewardAnswer},
+		`{"id":"x","reward":true}`:                        {Failure: outcomes.RewardAnswer},
+		`{"id":"x"}`:                                      {Failure: outcomes.RewardAnswer},
+		`{"id":"x","reward":1,"error":"but no \"NaN\""}`:  {Failure: outcomes.RewardError, Error: `but no "NaN"`},
 		`{"id":"x","reward":2,"note":"Infinity \" NaN "}`: {Reward: 2},
 	} {
 		got, err := ReadAnswer([]byte(text))
@@ -53,7 +54,7 @@ func TestReadAnswer(t *testing.T) {
 		`{"id":"x","reward":1,"shaped_rewards":3,"Reward":1}`: `is not an answer`,
 	} {
 		got, err := ReadAnswer([]byte(text))
-		if err != nil || got.ID != "x" || got.Value.Failure != formats.RewardAnswer || !strings.Contains(got.Value.Error, says) {
+		if err != nil || got.ID != "x" || got.Value.Failure != outcomes.RewardAnswer || !strings.Contains(got.Value.Error, says) {
 			t.Errorf("%s is %+v, %v; want %s", text, got, err, says)
 		}
 	}
@@ -92,7 +93,7 @@ func FuzzReadAnswer(f *testing.F) {
 
 func TestALongErrorKeepsItsEnd(t *testing.T) {
 	v := checked(Failed("no such class", "%s\xff the cause", strings.Repeat("x", 10000)))
-	if v.Failure != formats.RewardError || len(v.Error) > maxErrorBytes+10 || !strings.HasSuffix(v.Error, "\uFFFD the cause") {
+	if v.Failure != outcomes.RewardError || len(v.Error) > maxErrorBytes+10 || !strings.HasSuffix(v.Error, "\uFFFD the cause") {
 		t.Errorf("it is %q", v.Error)
 	}
 }

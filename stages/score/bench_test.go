@@ -7,12 +7,13 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // BenchmarkRun scores 4,096 stored trajectories of realistic size.
 func BenchmarkRun(b *testing.B) {
 	in := b.TempDir() + "/rollout"
-	shard, err := dataset.Begin(b.Context(), in, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	shard, err := dataset.Begin(b.Context(), in, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
@@ -254,7 +255,7 @@ func garbage(t *testing.T, folder string, d *dataset.Dataset, columns ...string)
 // writeRealistic writes trajectories of the size that real ones have: 20
 // messages and about 2,000 sampled tokens each.
 func writeRealistic(ctx context.Context, uri string, groups int, failures float64) error {
-	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		return err
 	}

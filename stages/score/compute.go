@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // score runs every reward over rows of a job in order: a later one may read an
@@ -75,14 +76,14 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 	values := slices.Grow(to.values[:0], len(rows))[:len(rows)]
 	to.values = values
 	for i := range values {
-		values[i] = Value{Failure: formats.RewardMissing}
+		values[i] = Value{Failure: outcomes.RewardMissing}
 	}
 	if err := scoreUntried(ctx, c, rows, values); err != nil {
-		var known *stages.Error
+		var known *fault.Error
 		if errors.As(err, &known) {
-			return stages.Errorf(known.Kind, known.Help, "score: reward %q: %w", c.Name, err)
+			return fault.Errorf(known.Kind, known.Help, "score: reward %q: %w", c.Name, err)
 		}
-		return stages.Errorf(stages.KindFailed, "", "score: reward %q: %w", c.Name, err)
+		return fault.Errorf(fault.Failed, "", "score: reward %q: %w", c.Name, err)
 	}
 	for i, r := range rows {
 		if v := &values[i]; v.plain() {
@@ -98,7 +99,7 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 		if v.Failure == "" {
 			shaped, ok := addShaped(r.fresh, v.Shaped, c.Weight)
 			if !ok {
-				v = Failed(formats.RewardAnswer, "%d shaped rewards do not fit the %d of the rewards before", len(v.Shaped),
+				v = Failed(outcomes.RewardAnswer, "%d shaped rewards do not fit the %d of the rewards before", len(v.Shaped),
 					len(r.fresh))
 			} else {
 				r.fresh = shaped
@@ -131,7 +132,7 @@ func scoreUntried(ctx context.Context, c component, rows []*Row, values []Value)
 	if len(rest) == len(rows) {
 		return c.Score(ctx, rows, values)
 	}
-	own := slices.Repeat([]Value{{Failure: formats.RewardMissing}}, len(rest))
+	own := slices.Repeat([]Value{{Failure: outcomes.RewardMissing}}, len(rest))
 	if len(rest) == 0 {
 		return nil
 	}
@@ -161,7 +162,7 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 	before, said := r.Known, r.signals
 	r.Known, r.signals = room, nil
 	for _, spec := range p.carried {
-		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
+		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: outcomes.RewardMissing}
 		for i := range before {
 			if before[i].Name == spec.Name {
 				n = before[i]
@@ -194,6 +195,6 @@ func signalsOf(all []formats.Signal, name string) (out []formats.Signal) {
 func (p *pipeline) unscored(r *Row) {
 	r.Known = r.Known[:len(p.carried)]
 	for _, c := range p.rewards {
-		r.Known = append(r.Known, named(c.Spec, Value{Failure: formats.RewardTrajectory}, nil))
+		r.Known = append(r.Known, named(c.Spec, Value{Failure: outcomes.RewardTrajectory}, nil))
 	}
 }

@@ -8,7 +8,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Values of --only besides the name of a reward.
@@ -37,7 +40,7 @@ func (in *input) openCopies(ctx context.Context, o Options) error {
 	if o.From.URI != "" {
 		var err error
 		if d, err = dataset.Open(ctx, o.From.URI,
-			dataset.OpenOptions{AcceptGates: o.From.AcceptGates, Kind: formats.KindScores}); err != nil {
+			dataset.OpenOptions{AcceptGates: o.From.AcceptGates, Kind: schema.KindScores}); err != nil {
 			return err
 		}
 	}
@@ -54,12 +57,12 @@ func (in *input) openCopies(ctx context.Context, o Options) error {
 		}
 	}
 	if !same && !extended {
-		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "its rows are not those of %q",
+		return fault.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "its rows are not those of %q",
 			in.base.URI())
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
-		return formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
+		return fault.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
 	}
 	in.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{},
 		steps: map[string]bool{}}
@@ -177,7 +180,7 @@ func (e *copySource) requested(r *Row, c component) bool {
 		return true
 	}
 	was, known := r.copied.rewards[c.Name]
-	if known = known && was.Failure != formats.RewardMissing; !known {
+	if known = known && was.Failure != outcomes.RewardMissing; !known {
 		return slices.Contains(e.modes, onlyMissing)
 	}
 	return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
@@ -208,7 +211,7 @@ const notComputed = "it was not computed for this row; --only missing does"
 func (b *copiedRow) value(spec Spec) formats.NamedReward {
 	n, ok := b.rewards[spec.Name]
 	if !ok {
-		n = named(spec, Failed(formats.RewardMissing, notComputed), nil)
+		n = named(spec, Failed(outcomes.RewardMissing, notComputed), nil)
 	}
 	n.Weight = spec.Weight
 	return n

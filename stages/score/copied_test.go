@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // again scores with earlier scores to carry over.
@@ -106,7 +107,7 @@ func TestOnlyOverScores(t *testing.T) {
 	}
 	none, _ := rows(t, "mem://only-over/none")
 	for _, s := range none {
-		if score.Scorable(s.Status) && (s.Rewards[1].Failure != formats.RewardMissing || s.Reward == nil) {
+		if score.Scorable(s.Status) && (s.Rewards[1].Failure != outcomes.RewardMissing || s.Reward == nil) {
 			t.Fatalf("a reward that nothing asked for: %+v", s)
 		}
 	}
@@ -131,7 +132,7 @@ func TestOnlyRefusesToMix(t *testing.T) {
 	}{
 		"another definition": {in, "mem://only-mix/old", []string{"failed"}, []string{"a=expr:generation * 2"}, nil, "reward \"a\" is a=expr:generation in"},
 		"an unknown reward":  {in, "mem://only-mix/old", []string{"bb"}, []string{"b=expr:2"}, nil, "--only bb: there is no such reward"},
-		"other trajectories": {"mem://only-mix/other", "mem://only-mix/old", []string{"failed"}, []string{"b=expr:2"}, formats.ErrInvalid,
+		"other trajectories": {"mem://only-mix/other", "mem://only-mix/old", []string{"failed"}, []string{"b=expr:2"}, fault.ErrInvalid,
 			"its rows are not those of"},
 		"no scores": {in, "", []string{"failed"}, []string{"b=expr:2"}, nil, "there are no earlier scores"},
 		"no --only": {in, "mem://only-mix/old", nil, []string{"b=expr:2"}, nil, "without --only"},
@@ -139,9 +140,9 @@ func TestOnlyRefusesToMix(t *testing.T) {
 		o := options(t, c.in, "mem://only-mix/out", c.specs...)
 		o.Only, o.From.URI = c.only, c.from
 		_, err := score.Run(t.Context(), o)
-		var staged *stages.Error
+		var staged *fault.Error
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) ||
-			c.kind == nil && (!errors.As(err, &staged) || staged.Kind != stages.KindUsage) {
+			c.kind == nil && (!errors.As(err, &staged) || staged.Kind != fault.Usage) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

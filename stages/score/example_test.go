@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -41,7 +42,7 @@ func (p polite) Score(ctx context.Context, rows []*score.Row, values []score.Val
 	for i, row := range rows {
 		switch n := len(row.Answer) - len(p.ending); {
 		case row.Answer == "":
-			values[i] = score.Failed(formats.RewardError, "there is no answer")
+			values[i] = score.Failed(outcomes.RewardError, "there is no answer")
 		case n >= 0 && row.Answer[n:] == p.ending:
 			values[i] = score.Value{Reward: 1}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // extends reports whether a dataset holds the rows of another, in their order,
@@ -92,7 +93,7 @@ func (f *extendedScores) join(rows []*Row, first int64) error {
 		}
 	}
 	if f.row != nil && first+int64(len(rows)) == f.end {
-		return formats.Invalid(f.place, "carry over scores of the same trajectories", nil,
+		return fault.Invalid(f.place, "carry over scores of the same trajectories", nil,
 			"it scores trajectory %q, which is missing or in another order", f.row.TrajectoryID)
 	}
 	return nil

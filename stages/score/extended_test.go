@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -16,7 +17,7 @@ import (
 func extended(t *testing.T, uri, of string, list []formats.Trajectory) {
 	t.Helper()
 	s, err := dataset.Begin(t.Context(), uri,
-		dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{openAt(t, of).Ref("base", uri)}}, dataset.Options{})
+		dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{openAt(t, of).Ref("base", uri)}}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
@@ -103,7 +104,7 @@ func trajectories() []formats.Trajectory {
 // base writes trajectories as a wide dataset of several parts.
 func base(t testing.TB, uri string, rows []formats.Trajectory) {
 	t.Helper()
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"rows": len(rows)}}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"rows": len(rows)}}
 	for i := range parts {
 		shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: i, Of: parts})
 		if err != nil {
@@ -146,7 +147,7 @@ func run(t testing.TB, o score.Options) stages.Report {
 
 func rows(t testing.TB, uri string) ([]formats.Score, *dataset.Dataset) {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindScores, AcceptGates: []string{"max-failure-rate"}})
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: schema.KindScores, AcceptGates: []string{"max-failure-rate"}})
 	if err != nil {
 		t.Fatal(err)
 	}

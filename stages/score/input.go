@@ -6,9 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -35,12 +36,12 @@ func openInput(ctx context.Context, in stages.Input) (*input, error) {
 		return nil, err
 	}
 	switch d.Kind {
-	case formats.KindTrajectories:
+	case schema.KindTrajectories:
 		return &input{base: d}, nil
-	case formats.KindScores:
+	case schema.KindScores:
 		return openScores(ctx, d)
 	}
-	return nil, formats.Invalid(d.URI(), "give score the dataset that rollout wrote, or scores to carry forward", nil,
+	return nil, fault.Invalid(d.URI(), "give score the dataset that rollout wrote, or scores to carry forward", nil,
 		"it holds %s, which cannot be scored", d.Kind)
 }
 
@@ -50,12 +51,12 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
+		return nil, fault.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
 			d.Rows, base.URI(), base.Rows)
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
-		return nil, formats.Invalid(d.URI(), "score the trajectories again", err,
+		return nil, fault.Invalid(d.URI(), "score the trajectories again", err,
 			"its manifest does not say which rewards it has")
 	}
 	return &input{base: base, scores: d, carried: s.Rewards}, nil
@@ -110,7 +111,7 @@ func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (datase
 		}
 	}
 	return dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
+		Stage: stage, Version: version, Kind: schema.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
 		Run: dataset.RunOf(in.scores, in.base), Columns: in.base.Columns,
 		Gates: gates(o),
 	}, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Judging is what rewards that ask a model need. Its zero value has no model.
@@ -108,12 +109,12 @@ func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completi
 	sum.add(guess, 1)
 	const hint = "the answers are kept: raise the budget and run the same command again"
 	if tokens := sum.PromptTokens + sum.CompletionTokens; l.BudgetTokens > 0 && tokens > l.BudgetTokens {
-		return nil, stages.Errorf(stages.KindBudget, hint,
+		return nil, fault.Errorf(fault.Budget, hint,
 			"the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
 			l.BudgetTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
 	}
 	if l.BudgetMoney > 0 && sum.Cost > l.BudgetMoney {
-		return nil, stages.Errorf(stages.KindBudget, hint,
+		return nil, fault.Errorf(fault.Budget, hint,
 			"the judges' budget of %g is spent: %.4g is used and the next question may need %.4g", l.BudgetMoney,
 			l.spent.Cost, guess.Cost)
 	}

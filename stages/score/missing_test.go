@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestAFieldThatNoRowHasIsAnErrorOfTheReward(t *testing.T) {
@@ -19,8 +20,8 @@ func TestAFieldThatNoRowHasIsAnErrorOfTheReward(t *testing.T) {
 	for i, reward := range []string{"a=expr:example.gold == answer", "a=match:exact,field=gold", "a=expr:metadata.gold == answer"} {
 		out := "mem://missing-all/" + stringOf(i)
 		_, err := score.Run(t.Context(), options(t, in, out, "one=expr:1", reward))
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), `no field "gold" (it has `) ||
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), `no field "gold" (it has `) ||
 			!strings.Contains(err.Error(), `reward "a"`) || e.Hint() == "" {
 			t.Errorf("%s: %v", reward, err)
 		}
@@ -49,7 +50,7 @@ func TestARowWithoutAFieldFailsAlone(t *testing.T) {
 		if !score.Scorable(s.Status) {
 			continue
 		}
-		if want := map[bool]string{false: formats.RewardMissing}[i%2 == 0]; s.Failure != want {
+		if want := map[bool]string{false: outcomes.RewardMissing}[i%2 == 0]; s.Failure != want {
 			t.Errorf("row %d failed with %q (%s), want %q", i, s.Failure, s.Error, want)
 		}
 	}

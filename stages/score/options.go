@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options are the settings of Run. Only In, Out, Registry and Rewards are
@@ -120,5 +121,5 @@ func (o Options) defaults() Options {
 }
 
 func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "score: %w", fmt.Errorf(format, args...))
+	return fault.Errorf(fault.Usage, hint, "score: %w", fmt.Errorf(format, args...))
 }

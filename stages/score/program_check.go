@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // checkedRows is how many rows have to fail for a program's own fault, before any has
@@ -17,7 +18,7 @@ const checkedRows = 8
 
 // programFaults are the failures of a program that does not do what its protocol
 // says, whatever the row: most often one that cannot start.
-var programFaults = []string{formats.RewardCrashed, formats.RewardTimeout, formats.RewardAnswer}
+var programFaults = []string{outcomes.RewardCrashed, outcomes.RewardTimeout, outcomes.RewardAnswer}
 
 // programCheck runs the programs on the first row before a row is written, and on the
 // next ones if it fails for a program's fault. When all of them do, the stage ends:
@@ -99,7 +100,7 @@ func (t *programCheck) fault(ctx context.Context, programs []component, r *Row) 
 
 // broken is the error of a program that failed every row.
 func broken(rows string, r *formats.NamedReward) error {
-	return stages.Errorf(stages.KindFailed,
+	return fault.Errorf(fault.Failed,
 		"mend the program, or its arguments in --reward, and run the same command again, since nothing was kept; `rollmill "+
 			"check` starts it once",
 		"score: reward %q: %s trajectories failed: %s: %s", r.Name, rows, r.Failure, r.Error)

@@ -73,7 +73,7 @@ type Value struct {
 	Reward  float64
 	Shaped  []float64        // of the sampled messages, in order; nil for none
 	Signals []formats.Signal // of sampled messages, any; their component is set later
-	Failure string           // one of formats.RewardFailures; "" when Reward is set
+	Failure string           // one of outcomes.RewardFailures; "" when Reward is set
 	Error   string
 
 	Traceback string // of the user's program, whose last line is Error; "" for none

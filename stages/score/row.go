@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Fields returns the example's fields, with numbers as float64. It is decoded
@@ -52,9 +52,9 @@ func (m *MissingField) Error() string { return m.text }
 func FieldFailed(err error) Value {
 	var missing *MissingField
 	if errors.As(err, &missing) {
-		return Failed(formats.RewardMissing, "%v", err)
+		return Failed(outcomes.RewardMissing, "%v", err)
 	}
-	return Failed(formats.RewardError, "%v", err)
+	return Failed(outcomes.RewardError, "%v", err)
 }
 
 // Field returns the example's field of that name or, if there is none, at that
@@ -130,5 +130,5 @@ func (r *Row) Steps() []int {
 
 // Scorable reports whether a trajectory of that status is scored at all.
 func Scorable(status string) bool {
-	return status == formats.StatusOK || status == formats.StatusTruncated
+	return status == outcomes.StatusOK || status == outcomes.StatusTruncated
 }

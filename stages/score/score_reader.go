@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // scoreReader reads scores row by row together with their trajectories. A nil
@@ -63,5 +64,5 @@ func (a *scoreReader) next(rows []*Row, first int64) ([]formats.Score, error) {
 }
 
 func (a *scoreReader) misaligned(row int64, what string) error {
-	return formats.Invalid(a.place, "score the trajectories again, into another dataset", nil, "%s", what).InRow(row)
+	return fault.Invalid(a.place, "score the trajectories again, into another dataset", nil, "%s", what).InRow(row)
 }

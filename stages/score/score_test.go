@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestRowsAreAlignedWithBase(t *testing.T) {
@@ -39,7 +41,7 @@ func TestRowsAreAlignedWithBase(t *testing.T) {
 		}
 		if !score.Scorable(w.Status) {
 			failed++
-			if s.Reward != nil || s.Failure != formats.RewardTrajectory || s.Rewards[2].Value != nil || s.Rewards[2].Failure != formats.RewardTrajectory {
+			if s.Reward != nil || s.Failure != outcomes.RewardTrajectory || s.Rewards[2].Value != nil || s.Rewards[2].Failure != outcomes.RewardTrajectory {
 				t.Errorf("row %d: a failed trajectory was scored: %+v", i, s)
 			}
 			continue
@@ -92,11 +94,11 @@ func TestHowItIsRunDoesNotMatter(t *testing.T) {
 	got, d := rows(t, "mem://how/1-1-1")
 	crashed := int64(0)
 	for _, s := range got {
-		if s.Failure != formats.RewardComponent {
+		if s.Failure != outcomes.RewardComponent {
 			continue
 		}
 		crashed++
-		if c := s.Rewards[1]; c.Failure != formats.RewardCrashed || !strings.Contains(c.Error, "exit status 3; stderr ends: no board for "+s.TrajectoryID) ||
+		if c := s.Rewards[1]; c.Failure != outcomes.RewardCrashed || !strings.Contains(c.Error, "exit status 3; stderr ends: no board for "+s.TrajectoryID) ||
 			!strings.HasPrefix(s.TrajectoryID, "0") || s.Rewards[0].Value == nil {
 			t.Errorf("row %s is %+v", s.TrajectoryID, s)
 		}
@@ -110,17 +112,17 @@ func TestAHungProgramTimesOut(t *testing.T) {
 	t.Parallel()
 	in, out := "mem://hang/rollout", "mem://hang/score"
 	wide := trajectories()[:2*generations]
-	wide[2].TrajectoryID, wide[2].Status = "0-hangs", formats.StatusOK
+	wide[2].TrajectoryID, wide[2].Status = "0-hangs", outcomes.StatusOK
 	base(t, in, wide)
 	o := options(t, in, out, "prog=command:"+words("hang"))
 	o.Timeout = 10 * time.Second // kept by a program that has to be started first
 	run(t, o)
 	got, d := rows(t, out)
-	if d.Failures[formats.RewardTimeout] == 0 || d.Failures[formats.RewardTimeout] != d.Counts["unscored"] {
+	if d.Failures[outcomes.RewardTimeout] == 0 || d.Failures[outcomes.RewardTimeout] != d.Counts["unscored"] {
 		t.Errorf("failures %v, counts %v", d.Failures, d.Counts)
 	}
 	for _, s := range got {
-		if hung := strings.HasPrefix(s.TrajectoryID, "0") && score.Scorable(s.Status); hung != (s.Failure == formats.RewardTimeout) {
+		if hung := strings.HasPrefix(s.TrajectoryID, "0") && score.Scorable(s.Status); hung != (s.Failure == outcomes.RewardTimeout) {
 			t.Errorf("row %+v", s)
 		}
 	}
@@ -266,14 +268,14 @@ func TestTooManyFailuresAreRefused(t *testing.T) {
 
 func TestInputOfAnotherKindIsInvalid(t *testing.T) {
 	uri := "mem://kind/group"
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Kind: formats.KindGroups}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Kind: schema.KindGroups}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := score.Run(t.Context(), options(t, uri, "mem://kind/score", "expr:1")); !errors.Is(err, formats.ErrInvalid) {
+	if _, err := score.Run(t.Context(), options(t, uri, "mem://kind/score", "expr:1")); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("scoring groups ended with %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -61,7 +62,7 @@ func TestSignalsThatDoNotFit(t *testing.T) {
 	o.KeepBroken, o.MaxFailureRate = true, new(1.0)
 	run(t, o)
 	got, _ := rows(t, "mem://uneven/scores")
-	if !slices.ContainsFunc(got, func(s formats.Score) bool { return s.Rewards[0].Failure == formats.RewardAnswer && s.Signals == nil }) {
+	if !slices.ContainsFunc(got, func(s formats.Score) bool { return s.Rewards[0].Failure == outcomes.RewardAnswer && s.Signals == nil }) {
 		t.Errorf("%+v", got[0])
 	}
 }

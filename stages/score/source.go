@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // source reads a range of trajectories, with the needed columns, and with the
@@ -106,7 +107,7 @@ func (s *source) batch(n int) ([]*Row, error) {
 
 // short returns the error of a base that ends before a range does.
 func (s *source) short(r dataset.Range) error {
-	return formats.Invalid(s.place, "", nil, "its rows end at %d, before %d", s.first, r.First+r.Rows)
+	return fault.Invalid(s.place, "", nil, "its rows end at %d, before %d", s.first, r.First+r.Rows)
 }
 
 // lastOfRows returns the index at which the last group among rows begins.

@@ -6,14 +6,16 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // thin writes groups of three small trajectories, that came with rewards and of
 // which some failed, in calls of some rows: a group may then lie in two row groups.
 func thin(t testing.TB, uri string, groups, rows int) []formats.Trajectory {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +80,8 @@ func compareScores(t *testing.T, base []formats.Trajectory, scores []formats.Sco
 		if s.TrajectoryID != r.TrajectoryID || s.ExampleID != r.ExampleID || s.Epoch != r.Epoch || s.Generation != r.Generation || s.Status != r.Status {
 			t.Fatalf("row %d is the score of %s, not of %s", i, s.TrajectoryID, r.TrajectoryID)
 		}
-		if r.Status == formats.StatusFailed || r.Status == formats.StatusSkipped {
-			if s.Failure != formats.RewardTrajectory || s.Reward != nil || s.Error != "" {
+		if r.Status == outcomes.StatusFailed || r.Status == outcomes.StatusSkipped {
+			if s.Failure != outcomes.RewardTrajectory || s.Reward != nil || s.Error != "" {
 				t.Fatalf("row %d: a trajectory that failed has the score %+v", i, s)
 			}
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestParseReward(t *testing.T) {
@@ -38,8 +39,8 @@ func TestParseReward(t *testing.T) {
 		"just some words!": "is not the name of a kind",
 	} {
 		_, err := ParseReward(text)
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(e.Error(), want) || e.Hint() == "" {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(e.Error(), want) || e.Hint() == "" {
 			t.Errorf("%q: error %v does not mention %q", text, err, want)
 		}
 	}
@@ -98,8 +99,8 @@ func TestOptionsAreCheckedBeforeAnyWork(t *testing.T) {
 		o.Rewards = two("a=match:x", "b=match:y")
 		change(&o)
 		err := o.Validate()
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(e.Error(), want) {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(e.Error(), want) {
 			t.Errorf("error %v does not mention %q", err, want)
 		}
 		if want == `there is no kind "mach"` && e.Hint() != `did you mean "match"?` {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestReturnsOfSteps: the shaped rewards of a weightless reward, or of stored
@@ -73,8 +74,8 @@ func TestReturnsNeedTheirSteps(t *testing.T) {
 		`no reward "later" is computed before this one`:      options(t, in, "mem://no-steps/c", "g=returns:of=later", "later=expr:1"),
 	} {
 		_, err := score.Run(t.Context(), o)
-		var staged *stages.Error
-		if !errors.As(err, &staged) || staged.Kind != stages.KindUsage || !strings.Contains(err.Error(), want) {
+		var staged *fault.Error
+		if !errors.As(err, &staged) || staged.Kind != fault.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
 	}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The states that rows are counted by; every row is in exactly one.
@@ -69,7 +71,7 @@ func (t *tally) add(s *formats.Score) error {
 	if s.Failure != "" {
 		t.failures[s.Failure]++
 	}
-	if s.Failure == formats.RewardTrajectory {
+	if s.Failure == outcomes.RewardTrajectory {
 		t.failed++
 		return nil
 	}
@@ -83,11 +85,11 @@ func (t *tally) add(s *formats.Score) error {
 	}
 	for i := range s.Rewards {
 		r := &s.Rewards[i]
-		if r.Failure == formats.RewardMissing && r.Error != "" && r.Error != notComputed {
+		if r.Failure == outcomes.RewardMissing && r.Error != "" && r.Error != notComputed {
 			t.facts[factMissing(r.Name)]++
 			t.missing[r.Name] = cmp.Or(t.missing[r.Name], r.Error)
 		}
-		if r.Failure == formats.RewardError || slices.Contains(programFaults, r.Failure) {
+		if r.Failure == outcomes.RewardError || slices.Contains(programFaults, r.Failure) {
 			if t.faults[r.Name] == nil {
 				t.faults[r.Name] = &failedReward{first: *r}
 			}
@@ -107,7 +109,7 @@ func (t *tally) add(s *formats.Score) error {
 }
 
 func overflow(s *formats.Score, name string, value float64) error {
-	return stages.Errorf(stages.KindFailed, "scale the reward, or clip it in its program; as an expression: max(-1e6, min(1e6, x))",
+	return fault.Errorf(fault.Failed, "scale the reward, or clip it in its program; as an expression: max(-1e6, min(1e6, x))",
 		"score: the sum of %q overflows at trajectory %q, whose value is %g", name, s.TrajectoryID, value)
 }
 
@@ -194,7 +196,7 @@ func message(r stages.Report) string {
 		return cmp.Compare(r.Failures[b], r.Failures[a])
 	}) {
 		what := class
-		if class == formats.RewardTrajectory {
+		if class == outcomes.RewardTrajectory {
 			what = "failed before"
 		}
 		why = append(why, fmt.Sprintf("%d %s", r.Failures[class], what))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 const maxErrorBytes = 2048 // of one row's error column
@@ -14,21 +15,21 @@ const maxErrorBytes = 2048 // of one row's error column
 // list with a bounded error.
 func checked(v Value) Value {
 	if v.Failure == "" && !finite(v.Reward) {
-		v = Failed(formats.RewardNotFinite, "the reward is %v", v.Reward)
+		v = Failed(outcomes.RewardNotFinite, "the reward is %v", v.Reward)
 	}
 	if v.Failure == "" && !finite(v.Shaped...) {
-		v = Failed(formats.RewardNotFinite, "a shaped reward is not finite: %v", v.Shaped)
+		v = Failed(outcomes.RewardNotFinite, "a shaped reward is not finite: %v", v.Shaped)
 	}
 	for _, s := range v.Signals {
 		if v.Failure == "" && !finite(s.Value) {
-			v = Failed(formats.RewardNotFinite, "the signal of message %d is %v", s.Message, s.Value)
+			v = Failed(outcomes.RewardNotFinite, "the signal of message %d is %v", s.Message, s.Value)
 		}
 	}
 	if v.Failure == "" {
 		return v
 	}
-	if !slices.Contains(formats.RewardFailures, v.Failure) {
-		v.Failure = formats.RewardError
+	if !slices.Contains(outcomes.RewardFailures, v.Failure) {
+		v.Failure = outcomes.RewardError
 	}
 	return Value{Failure: v.Failure, Error: clip(v.Error)}
 }
@@ -71,7 +72,7 @@ func (to *buffer) add(r *Row) {
 	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation, s.Status = t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation, t.Status
 	s.ForkedFrom, s.ForkCall = t.ForkedFrom, t.ForkCall
 	if s.Rewards = r.Known; !Scorable(s.Status) {
-		s.Failure = formats.RewardTrajectory
+		s.Failure = outcomes.RewardTrajectory
 		return
 	}
 	s.Signals = r.signals
@@ -88,13 +89,13 @@ func sum(s *formats.Score, to *buffer) {
 	total, counting, failed := formats.WeightedSum(s.Rewards)
 	switch {
 	case counting == 0:
-		s.Failure, s.Error = formats.RewardMissing, "no reward has a weight other than 0"
+		s.Failure, s.Error = outcomes.RewardMissing, "no reward has a weight other than 0"
 	case failed != nil && counting == 1:
 		s.Failure, s.Error = failed.Failure, failed.Error
 	case failed != nil:
-		s.Failure, s.Error = formats.RewardComponent, "reward "+failed.Name+" has no value: "+failed.Failure
+		s.Failure, s.Error = outcomes.RewardComponent, "reward "+failed.Name+" has no value: "+failed.Failure
 	case !finite(total):
-		s.Failure, s.Error = formats.RewardNotFinite, "the sum of the rewards is not finite"
+		s.Failure, s.Error = outcomes.RewardNotFinite, "the sum of the rewards is not finite"
 	default:
 		s.Reward = to.number(total)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func (p *pipeline) write(ctx context.Context, ordered <-chan *job) error {
@@ -86,7 +87,7 @@ func sameGroup(a, b *formats.Score) bool { return a.ExampleID == b.ExampleID && 
 func (p *pipeline) warn(s *formats.Score) {
 	for i := range s.Rewards {
 		r := &s.Rewards[i]
-		if key := r.Name + " " + r.Failure; r.Failure != "" && r.Failure != formats.RewardTrajectory && !p.warned[key] {
+		if key := r.Name + " " + r.Failure; r.Failure != "" && r.Failure != outcomes.RewardTrajectory && !p.warned[key] {
 			if p.warned == nil {
 				p.warned = map[string]bool{}
 			}

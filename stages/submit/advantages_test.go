@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestAdvantagesOfMessagesAreRefused: ART has no place for them. What is sent without
@@ -21,14 +21,14 @@ import (
 func TestAdvantagesOfMessagesAreRefused(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	rows := backendtest.Group(0)
-	rows[1].Advantages = []formats.MessageAdvantage{{Message: 1, Value: 0.25}}
+	rows[1].Advantages = []training.MessageAdvantage{{Message: 1, Value: 0.25}}
 	o := options(t, place)
 	o.In.URI = curated(t, t.TempDir()+"/steps", rows)
 	for _, dry := range []bool{true, false} {
 		o.DryRun = dry
 		result, err := submit.Run(t.Context(), o)
 		var hinted interface{ Hint() string }
-		if !errors.Is(err, formats.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "--advantages trajectory") ||
+		if !errors.Is(err, fault.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "--advantages trajectory") ||
 			!strings.Contains(err.Error(), "art has no place for advantages of single messages") || result.Failures[exporters.MessageCredit] != 1 {
 			t.Errorf("%v %+v", err, result.Failures)
 		}
@@ -59,7 +59,7 @@ func TestAdvantagesOfAProgram(t *testing.T) {
 	program, err := command.New(command.Config{Words: []string{"true"}}, backends.Place{})
 	o := upload(t, curated(t, t.TempDir()+"/curate", backendtest.Group(0)), program, err)
 	o.Advantages = exporters.OfTrajectory
-	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), "--advantages cannot change") {
+	if e := kind(t, o, fault.Usage); !strings.Contains(e.Error(), "--advantages cannot change") {
 		t.Error(e)
 	}
 }

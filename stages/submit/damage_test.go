@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // record finds a record of the ledger by its name.
@@ -42,7 +42,7 @@ func TestDamagedLedgerNeedsPerson(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			os.Remove(filepath.Join(place.Out, formats.ReceiptFile))
+			os.Remove(filepath.Join(place.Out, receipts.File))
 			ways := [][]byte{nil, []byte("{}"), []byte("null"), []byte("[]"), []byte("{"), good[:len(good)/2], []byte(`{"format":"rollmill-ledger/1"}`),
 				bytes.ReplaceAll(good, []byte(":"), nil), []byte(`{"owner":"x","void":true,"receipt":{}}`), []byte(`{"owner":"x","receipt":{}}`),
 				bytes.Repeat([]byte("["), 20000)}
@@ -77,8 +77,8 @@ func TestDamagedLedgerNeedsPerson(t *testing.T) {
 					},
 				} {
 					err := look()
-					var e *stages.Error
-					if err != nil && (!errors.As(err, &e) || e.Kind != stages.KindPerson && e.Kind != stages.KindUsage || e.Help == "") {
+					var e *fault.Error
+					if err != nil && (!errors.As(err, &e) || e.Kind != fault.Person && e.Kind != fault.Usage || e.Help == "") {
 						t.Fatalf("damage %d: %v (%T)\n%s", i, err, err, bad)
 					}
 					if err != nil {
@@ -88,7 +88,7 @@ func TestDamagedLedgerNeedsPerson(t *testing.T) {
 				if server.Jobs() != 1 {
 					t.Fatalf("damage %d: %d jobs\n%s", i, server.Jobs(), bad)
 				}
-				os.Remove(filepath.Join(place.Out, formats.ReceiptFile))
+				os.Remove(filepath.Join(place.Out, receipts.File))
 			}
 			t.Logf("%d kinds of damage to %s: %d refusals of three commands", len(ways), name, refused)
 		})
@@ -104,8 +104,8 @@ func TestPersonSettlesDamagedLedger(t *testing.T) {
 		if err := os.WriteFile(record(t, place.Ledger, "done"), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		os.Remove(filepath.Join(place.Out, formats.ReceiptFile))
-		e := kind(t, o, stages.KindPerson)
+		os.Remove(filepath.Join(place.Out, receipts.File))
+		e := kind(t, o, fault.Person)
 		if !strings.Contains(e.Error(), "1/done.json") || !strings.Contains(e.Hint(), "--assume-trained") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
@@ -127,7 +127,7 @@ func TestLedgerRecordsAreReadInBounds(t *testing.T) {
 	_, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	completes(t, o)
-	os.Remove(filepath.Join(place.Out, formats.ReceiptFile))
+	os.Remove(filepath.Join(place.Out, receipts.File))
 	for _, name := range []string{"intent", "done"} {
 		if err := os.Truncate(record(t, place.Ledger, name), 1<<40); err != nil {
 			t.Skip(err)
@@ -136,10 +136,10 @@ func TestLedgerRecordsAreReadInBounds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(place.Out, formats.ReceiptFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(place.Out, receipts.File), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(place.Out, formats.ReceiptFile), 1<<40); err != nil {
+	if err := os.Truncate(filepath.Join(place.Out, receipts.File), 1<<40); err != nil {
 		t.Skip(err)
 	}
 	if _, err := submit.ReadReceipt(t.Context(), o.Receipt); err == nil || !strings.Contains(fmt.Sprint(err), "at most") {

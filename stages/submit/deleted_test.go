@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestDeletedRecordsTrainNothingTwice deletes each record of a submission, the
@@ -32,7 +32,7 @@ func TestDeletedRecordsTrainNothingTwice(t *testing.T) {
 			server, place := place(t, arttest.Faults{CloseAfter: new(int)})
 			o := options(t, place)
 			o.In.URI = curatedIn(t, opened(t, place.Ledger), t.TempDir()+"/curate", rowsOf(0, 1, 2)...)
-			kind(t, o, stages.KindPerson)
+			kind(t, o, fault.Person)
 			server.Set(arttest.Faults{})
 			again := o
 			again.Resubmit = true
@@ -73,7 +73,7 @@ func TestDeletedRecordsTrainNothingTwice(t *testing.T) {
 						attached++
 					} else if err == nil {
 						t.Errorf("without %v, command %d: %+v", gone, i, result.Receipt)
-					} else if refused++; !isKind(err, stages.KindPerson) {
+					} else if refused++; !isKind(err, fault.Person) {
 						t.Errorf("without %v, command %d: %v", gone, i, err)
 					}
 				}
@@ -84,8 +84,8 @@ func TestDeletedRecordsTrainNothingTwice(t *testing.T) {
 	}
 }
 
-func isKind(err error, want stages.Kind) bool {
-	var e *stages.Error
+func isKind(err error, want fault.Kind) bool {
+	var e *fault.Error
 	return errors.As(err, &e) && e.Kind == want
 }
 
@@ -110,7 +110,7 @@ func newRecords(t *testing.T, place order, in string) *records {
 			return nil
 		})
 	}
-	if len(r.names) < 5 || r.files[filepath.Join(place.Out, formats.ReceiptFile)] == nil {
+	if len(r.names) < 5 || r.files[filepath.Join(place.Out, receipts.File)] == nil {
 		t.Fatalf("records: %v", r.names)
 	}
 	return r

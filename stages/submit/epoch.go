@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // An epochClaim is a record of the submission that may train an epoch. Where
@@ -37,7 +37,7 @@ type epochClaim struct {
 	Format    string            `json:"format"`
 	Key       string            `json:"key"` // of the submission
 	Owner     lease.Owner       `json:"owner"`
-	Target    formats.Target    `json:"target"`
+	Target    receipts.Target   `json:"target"`
 	Run       string            `json:"run"`
 	RunID     string            `json:"run_id,omitempty"`
 	Epoch     int               `json:"epoch"`
@@ -58,7 +58,7 @@ func (c *epochClaim) check() string {
 // id or, if a dataset has none, by its name.
 func (s *session) epochKey(n int) string {
 	data, _ := json.Marshal(struct {
-		Target formats.Target
+		Target receipts.Target
 		Run    string
 		Epoch  int
 	}{s.target, cmp.Or(s.runID, s.Run), s.Epoch})
@@ -81,7 +81,7 @@ func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
 		var c epochClaim
 		if wrong := parse(key, data, &c); wrong != nil {
 			if !s.Resubmit {
-				return nil, stages.Errorf(stages.KindPerson,
+				return nil, fault.Errorf(fault.Person,
 					"put the record back from a backup; or look at the trainer, and if epoch "+fmt.Sprint(s.Epoch)+
 						" was not trained, use --resubmit", "submit: the ledger is damaged: %w", wrong)
 			}
@@ -165,7 +165,7 @@ func (s *session) keepEpoch(ctx context.Context) error {
 		return err
 	}
 	if n := len(list); n == 0 || list[n-1].Key != s.ledger.key {
-		return stages.Errorf(stages.KindTemporary, "run the same command again",
+		return fault.Errorf(fault.Temporary, "run the same command again",
 			"submit: another submission took epoch %d meanwhile", s.Epoch)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (s *session) epochFree(ctx context.Context, c epochClaim) (bool, error) {
 	case a.Digest == s.data.RowsDigest.String():
 		return false, s.otherSettings(a)
 	}
-	return false, stages.Errorf(stages.KindPerson,
+	return false, fault.Errorf(fault.Person,
 		"an epoch trains a policy once. Check --in and --epoch. To train on this dataset too: --resubmit",
 		"submit: epoch %d of the run %q was submitted to %s before, with other rows: %q (%s, submission %s); this is %q",
 		s.Epoch, s.Run, where(s.target), c.Curated, a.state(), c.Key, s.data.URI())
@@ -208,8 +208,8 @@ func (s *session) settleOther(ctx context.Context, a *attempt) (*attempt, error)
 	o.settings, o.Wait = a.Settings, false
 	o.Receipt, o.result, o.Out = noReceipt{}, Result{}, "THE --out OF THAT SUBMISSION"
 	end, err := o.settle(ctx, a)
-	var staged *stages.Error
-	if err != nil && !(s.Resubmit && errors.As(err, &staged) && staged.Kind == stages.KindPerson) {
+	var staged *fault.Error
+	if err != nil && !(s.Resubmit && errors.As(err, &staged) && staged.Kind == fault.Person) {
 		return nil, fmt.Errorf("epoch %d was submitted before, as %q (submission %s): %w", s.Epoch, a.Curated, a.Key, err)
 	}
 	if err != nil || end == nil { // it is running

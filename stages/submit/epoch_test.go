@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -58,7 +59,7 @@ func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
 			other := made(t, first, 0, 1)
 			for _, dry := range []bool{true, false} {
 				other.DryRun = dry
-				e := kind(t, other, stages.KindPerson)
+				e := kind(t, other, fault.Person)
 				if !strings.Contains(e.Error(), `epoch 0 of the run "run" was submitted to art at`) || !strings.Contains(e.Error(), "with other rows") ||
 					!strings.Contains(e.Hint(), "--resubmit") {
 					t.Errorf("%v; %s", e, e.Hint())
@@ -99,7 +100,7 @@ func TestATrainerThatSaysNothingTrainsAnEpochOnce(t *testing.T) {
 	completes(t, o)
 	other := made(t, o, 0, 1)
 	other.MaxStaleness = 9
-	if e := kind(t, other, stages.KindPerson); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {
+	if e := kind(t, other, fault.Person); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {
 		t.Errorf("%v, %d jobs", e, server.Jobs())
 	}
 }
@@ -107,11 +108,11 @@ func TestATrainerThatSaysNothingTrainsAnEpochOnce(t *testing.T) {
 func TestAVoidAttemptFreesItsEpoch(t *testing.T) {
 	server, place := place(t, arttest.Faults{TrainStatus: 422})
 	first := options(t, place)
-	kind(t, first, stages.KindFailed)
+	kind(t, first, fault.Failed)
 	server.Set(arttest.Faults{})
 	second := made(t, first, 0, 1)
 	completes(t, second)
-	if e := kind(t, first, stages.KindPerson); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {
+	if e := kind(t, first, fault.Person); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {
 		t.Errorf("%v, %d jobs", e, server.Jobs())
 	}
 }
@@ -132,7 +133,7 @@ func TestRacingDatasetsOfOneEpochTrainOnce(t *testing.T) {
 	}
 	done := 0
 	for _, o := range racers {
-		if r, err := submit.Run(t.Context(), o); err == nil && r.Receipt.State == formats.JobCompleted {
+		if r, err := submit.Run(t.Context(), o); err == nil && r.Receipt.State == receipts.JobCompleted {
 			done++
 		}
 	}
@@ -184,7 +185,7 @@ func TestChangedSettingsAreNamed(t *testing.T) {
 		changed.Out, changed.Receipt = out, bucket(t, out)
 		for _, keys := range []submit.Keys{first.Keys, nil} {
 			changed.Keys = keys
-			e := kind(t, changed, stages.KindUsage)
+			e := kind(t, changed, fault.Usage)
 			if !strings.Contains(e.Error(), "learning-rate was 0.00005, is 0.00003") || !strings.Contains(e.Hint(), "--resubmit") {
 				t.Errorf("%v; %s", e, e.Hint())
 			}
@@ -237,7 +238,7 @@ func TestASweepMakesAModelForEachSetting(t *testing.T) {
 			one, two := submission(1), submission(7)
 			two.Out, two.Receipt = one.Out, one.Receipt
 			completes(t, one)
-			if e := kind(t, two, stages.KindUsage); !strings.Contains(e.Error(), "n_epochs was 1, is 7") {
+			if e := kind(t, two, fault.Usage); !strings.Contains(e.Error(), "n_epochs was 1, is 7") {
 				t.Error(e)
 			}
 		})

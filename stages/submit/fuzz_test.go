@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 // records is a store in memory.
@@ -33,12 +33,12 @@ func (r records) Write(_ context.Context, key string, data []byte) error {
 
 // A receipt that is read is written as one that is read as the same.
 func FuzzReceipt(f *testing.F) {
-	f.Add([]byte(`{"format":"` + formats.ReceiptFormat + `","metric_steps":[{ "loss": 1 }]}`))
+	f.Add([]byte(`{"format":"` + receipts.Format + `","metric_steps":[{ "loss": 1 }]}`))
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"format":7}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ctx := context.Background()
-		s := records{formats.ReceiptFile: data}
+		s := records{receipts.File: data}
 		r, err := ReadReceipt(ctx, s)
 		if err != nil {
 			return
@@ -46,13 +46,13 @@ func FuzzReceipt(f *testing.F) {
 		if err := WriteReceipt(ctx, s, r); err != nil {
 			t.Fatal(err)
 		}
-		once := bytes.Clone(s[formats.ReceiptFile])
+		once := bytes.Clone(s[receipts.File])
 		again, err := ReadReceipt(ctx, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteReceipt(ctx, s, again); err != nil || !bytes.Equal(once, s[formats.ReceiptFile]) {
-			t.Fatalf("%v\n%s\n%s", err, once, s[formats.ReceiptFile])
+		if err := WriteReceipt(ctx, s, again); err != nil || !bytes.Equal(once, s[receipts.File]) {
+			t.Fatalf("%v\n%s\n%s", err, once, s[receipts.File])
 		}
 	})
 }
@@ -67,7 +67,7 @@ func FuzzLedger(f *testing.F) {
 		"sent":   `{"owner":"a","at":"2026-01-02T03:04:05Z"}`,
 		"taken":  `{"owner":"b","at":"2026-01-02T03:04:05Z"}`,
 		"job":    `{"owner":"a","job":"j-1"}`,
-		"done":   `{"owner":"a","receipt":{"format":"` + formats.ReceiptFormat + `","key":"k","state":"completed"},"at":"2026-01-02T03:04:05Z"}`,
+		"done":   `{"owner":"a","receipt":{"format":"` + receipts.Format + `","key":"k","state":"completed"},"at":"2026-01-02T03:04:05Z"}`,
 	}
 	for i, kind := range kinds {
 		for _, text := range []string{good[kind], "{}", "null", "", "[]", good["done"], good["intent"]} {

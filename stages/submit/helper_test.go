@@ -19,6 +19,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
@@ -34,6 +36,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // order is what a helper process is told to do.
@@ -60,7 +63,7 @@ type order struct {
 // answer is what it came to.
 type answer struct {
 	State    string
-	Kind     stages.Kind
+	Kind     fault.Kind
 	Err      string
 	Attached bool
 	Ops      int64
@@ -167,7 +170,7 @@ func answered(result submit.Result, err error, ops int64) answer {
 	}
 	if err != nil {
 		a.Err = err.Error()
-		var e *stages.Error
+		var e *fault.Error
 		if errors.As(err, &e) {
 			a.Kind = e.Kind
 		}
@@ -256,7 +259,7 @@ func (m mortal) Identity() backends.Identity {
 	return nil
 }
 
-func (m mortal) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (m mortal) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	state, err := m.Trainer.Begin(ctx, known)
 	if m.when == "begin" {
 		m.die()
@@ -340,7 +343,7 @@ func curated(t *testing.T, uri string, groups ...[]formats.Trajectory) string {
 func curatedIn(t *testing.T, r dataset.Run, uri string, groups ...[]formats.Trajectory) string {
 	t.Helper()
 	s, err := dataset.Begin(t.Context(), uri,
-		dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r},
+		dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r},
 		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)

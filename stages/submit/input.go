@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // groups yields the dataset's groups in order. Each iteration reads it anew.
@@ -19,7 +20,7 @@ func groups(ctx context.Context, d *dataset.Dataset) backends.Groups {
 			func(first int64, rows []formats.Trajectory) error {
 				if name := rows[0].Group(); d.Plain {
 					if seen[name] {
-						return formats.Invalid(d.URI(),
+						return fault.Invalid(d.URI(),
 							"sort the rows by group_id, or submit what score, group and curate make of them", nil,
 							"the rows of group %q are not adjacent", name).InRow(first)
 					}

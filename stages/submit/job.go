@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // JobOptions identify an earlier submission, made on any machine, by its
@@ -37,14 +38,14 @@ type JobOptions struct {
 // that failed is an error, with a complete result, only if it was waited for.
 func Job(ctx context.Context, o JobOptions) (Result, error) {
 	if o.Ledger == nil || o.Trainer == nil || o.Receipt == nil && o.Key == "" {
-		return Result{}, stages.Errorf(stages.KindUsage, "name the submission: --in URI of its receipt, or --key",
+		return Result{}, fault.Errorf(fault.Usage, "name the submission: --in URI of its receipt, or --key",
 			"job: no submission")
 	}
 	s := newJobSession(ctx, o)
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout,
-			stages.Errorf(stages.KindTemporary, "run the same command again", "job: gave up after %s", o.Timeout))
+			fault.Errorf(fault.Temporary, "run the same command again", "job: gave up after %s", o.Timeout))
 		defer cancel()
 	}
 	err := s.job(ctx, o.Cancel)
@@ -85,10 +86,10 @@ func (s *session) job(ctx context.Context, cancel bool) error {
 	case a != nil && a.damage != nil:
 		return s.damaged(a)
 	case a == nil:
-		return formats.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger",
+		return fault.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger",
 			fs.ErrNotExist, "no such submission in the ledger")
 	case a.Target != s.target:
-		return stages.Errorf(stages.KindUsage, "repeat the backend's settings of the submission",
+		return fault.Errorf(fault.Usage, "repeat the backend's settings of the submission",
 			"job: the batch went to %s, and these settings mean %s", where(a.Target), where(s.target))
 	}
 	if cancel && a.done == nil {
@@ -99,23 +100,23 @@ func (s *session) job(ctx context.Context, cancel bool) error {
 	return s.look(ctx, a)
 }
 
-func where(t formats.Target) string {
+func where(t receipts.Target) string {
 	return fmt.Sprintf("%s at %q, model %q", t.Backend, t.Address, t.Model)
 }
 
 // named reads the receipt, which names the submission.
-func (s *session) named(ctx context.Context) (*formats.Receipt, error) {
+func (s *session) named(ctx context.Context) (*receipts.Receipt, error) {
 	receipt, err := ReadReceipt(ctx, s.Receipt)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.ledger.key != "":
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, formats.Invalid(s.Out,
+		return nil, fault.Invalid(s.Out,
 			"is it the --out of submit? A job without a receipt has a key: `rollmill job list`, --key", err, "no receipt")
 	case err != nil:
 		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
 	case s.ledger.key != "" && receipt.Key != s.ledger.key:
-		return nil, stages.Errorf(stages.KindUsage, "leave out one of --in and --key",
+		return nil, fault.Errorf(fault.Usage, "leave out one of --in and --key",
 			"job: the receipt at %q is of the submission %s", s.Out, receipt.Key)
 	}
 	s.ledger.key = receipt.Key
@@ -153,7 +154,7 @@ func (s *session) conclusion(ctx context.Context, a *attempt) error {
 // that waits finds out whether the owner is dead.
 func (s *session) observe(ctx context.Context, a *attempt) error {
 	for {
-		out := backends.Outcome{State: formats.JobPending, Message: "it is being sent by " + a.Owner.String()}
+		out := backends.Outcome{State: receipts.JobPending, Message: "it is being sent by " + a.Owner.String()}
 		if a.job != nil {
 			var err error
 			if out, err = s.ask(ctx, a); err != nil {
@@ -165,7 +166,7 @@ func (s *session) observe(ctx context.Context, a *attempt) error {
 			s.setReceipt(s.receipt(a.intent, a.sent, out))
 			return nil
 		}
-		if out.State != formats.JobPending && out.State != formats.JobRunning {
+		if out.State != receipts.JobPending && out.State != receipts.JobRunning {
 			return s.conclusion(ctx, a)
 		}
 		select {
@@ -195,17 +196,17 @@ func (s *session) cancel(ctx context.Context, a *attempt) error {
 	canceller, ok := s.Trainer.(backends.Canceller)
 	switch {
 	case !ok:
-		return stages.Errorf(stages.KindUsage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled",
+		return fault.Errorf(fault.Usage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled",
 			s.target.Backend)
 	case a.job == nil:
-		return stages.Errorf(stages.KindTemporary, "look again with `rollmill job status`",
+		return fault.Errorf(fault.Temporary, "look again with `rollmill job status`",
 			"job: this submission has no known job yet, so there is nothing to cancel")
 	}
 	_, err := canceller.Cancel(ctx, a.job.Job)
 	return kinded(err)
 }
 
-func (s *session) setReceipt(r *formats.Receipt) {
+func (s *session) setReceipt(r *receipts.Receipt) {
 	s.result.Receipt = r
 	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
 	text := r.Message

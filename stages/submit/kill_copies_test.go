@@ -15,8 +15,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -50,7 +51,7 @@ func TestRacingCopiesKilledAtRandom(t *testing.T) {
 				o, _ := r.place(t)
 				o.Wait = true
 				began := time.Now()
-				if a := run(t, o); a.State != formats.JobCompleted {
+				if a := run(t, o); a.State != receipts.JobCompleted {
 					t.Fatalf("%+v", a)
 				}
 				whole := time.Since(began)
@@ -130,8 +131,8 @@ func (r race) trial(t *testing.T, dice *rand.Rand, whole time.Duration) string {
 	}
 	a, b := wait(), <-done
 
-	through := func(a answer) bool { return a.State == formats.JobCompleted && a.Err == "" }
-	person := func(a answer) bool { return r.person && a.Kind == stages.KindPerson }
+	through := func(a answer) bool { return a.State == receipts.JobCompleted && a.Err == "" }
+	person := func(a answer) bool { return r.person && a.Kind == fault.Person }
 	first.Lease, second.Lease = 0, 0 // the usual one: a machine that is busy renews it in time
 	var end answer
 	for range 6 {

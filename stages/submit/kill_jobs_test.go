@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
@@ -23,7 +23,7 @@ func TestKilledAnywhereAJobIsMadeAtMostOnce(t *testing.T) {
 		o, jobs := fresh(t)
 		o.Wait = true
 		calm := run(t, o)
-		if calm.State != formats.JobCompleted || calm.Ops < 6 || jobs() != 1 {
+		if calm.State != receipts.JobCompleted || calm.Ops < 6 || jobs() != 1 {
 			t.Fatalf("%s: %+v, %d jobs", backend, calm, jobs())
 		}
 		points := []string{"begin", "submit", "group 1", "group 3", "sent 3"}
@@ -49,7 +49,7 @@ func TestKilledAnywhereAJobIsMadeAtMostOnce(t *testing.T) {
 						break
 					}
 				}
-				if a.State != formats.JobCompleted || a.Err != "" || jobs() != 1 {
+				if a.State != receipts.JobCompleted || a.Err != "" || jobs() != 1 {
 					t.Errorf("%+v, %d jobs", a, jobs())
 				}
 				if again := run(t, o); again.State != a.State || jobs() != 1 {

@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // subject is a trainer as the outside sees it.
@@ -88,7 +89,7 @@ func TestKilledAtRandom(t *testing.T) {
 			o, jobs := s.fresh(t)
 			o.Wait = true
 			started := time.Now()
-			if calm := run(t, o); calm.State != formats.JobCompleted || jobs() != 1 {
+			if calm := run(t, o); calm.State != receipts.JobCompleted || jobs() != 1 {
 				t.Fatalf("%+v, %d jobs", calm, jobs())
 			}
 			whole := time.Since(started) * crowd(count) // the others at work make it slower
@@ -134,12 +135,12 @@ func killedAfter(t *testing.T, s subject, delay time.Duration) string {
 	before := jobs()
 	var a answer
 	for range 5 {
-		if a = run(t, o); a.State != "" || a.Kind == stages.KindPerson {
+		if a = run(t, o); a.State != "" || a.Kind == fault.Person {
 			break
 		}
 	}
-	through := a.State == formats.JobCompleted && a.Err == "" && jobs() == 1
-	person := s.person && a.Kind == stages.KindPerson && jobs() <= 1
+	through := a.State == receipts.JobCompleted && a.Err == "" && jobs() == 1
+	person := s.person && a.Kind == fault.Person && jobs() <= 1
 	if !through && !person {
 		t.Errorf("killed after %s: %+v, %d jobs", delay, a, jobs())
 	}

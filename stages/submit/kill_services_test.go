@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
@@ -92,7 +92,7 @@ func TestKilledAtAnyRequestAJobIsMadeAtMostOnce(t *testing.T) {
 	} {
 		calm := &toll{}
 		o, jobs := tolled(t, fresh, calm)
-		if a := run(t, o); a.State != formats.JobCompleted || jobs() != 1 || calm.asked < 6 {
+		if a := run(t, o); a.State != receipts.JobCompleted || jobs() != 1 || calm.asked < 6 {
 			t.Fatalf("%s: %+v, %d jobs, %d requests", backend, a, jobs(), calm.asked)
 		}
 		step := 2
@@ -132,7 +132,7 @@ func killedAtRequest(t *testing.T, fresh func(t *testing.T) (order, func() int),
 			break
 		}
 	}
-	if a.State != formats.JobCompleted || a.Err != "" || jobs() != 1 {
+	if a.State != receipts.JobCompleted || a.Err != "" || jobs() != 1 {
 		t.Errorf("%+v, %d jobs", a, jobs())
 	}
 	if again := run(t, o); again.State != a.State || jobs() != 1 {

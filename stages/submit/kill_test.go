@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestKilledAnywhereTheBatchTrainsAtMostOnce kills a real process before and
@@ -17,7 +17,7 @@ import (
 func TestKilledAnywhereTheBatchTrainsAtMostOnce(t *testing.T) {
 	server, o := place(t, arttest.Faults{})
 	calm := run(t, o)
-	if calm.State != formats.JobCompleted || calm.Ops < 6 || server.Jobs() != 1 {
+	if calm.State != receipts.JobCompleted || calm.Ops < 6 || server.Jobs() != 1 {
 		t.Fatalf("%+v, %d jobs", calm, server.Jobs())
 	}
 	points := []string{"begin", "submit", "event", "group 1", "group 2", "group 3"}
@@ -44,12 +44,12 @@ func killed(t *testing.T, point string, atomic bool) {
 	o.Wait = true
 	var a answer
 	for range 3 {
-		if a = run(t, o); a.State != "" || a.Kind == stages.KindPerson {
+		if a = run(t, o); a.State != "" || a.Kind == fault.Person {
 			break
 		}
 	}
-	through := a.State == formats.JobCompleted && a.Err == "" && server.Jobs() == 1
-	person := !atomic && a.Kind == stages.KindPerson && strings.Contains(a.Err, "it is unknown whether") && server.Jobs() <= 1
+	through := a.State == receipts.JobCompleted && a.Err == "" && server.Jobs() == 1
+	person := !atomic && a.Kind == fault.Person && strings.Contains(a.Err, "it is unknown whether") && server.Jobs() <= 1
 	if !through && !person {
 		t.Errorf("%+v, %d jobs", a, server.Jobs())
 	}
@@ -72,9 +72,9 @@ func TestKilledWhileTheServerTrains(t *testing.T) {
 			if !wait().killed {
 				t.Fatal("it lived")
 			}
-			want := stages.KindPerson // its step says nothing yet
+			want := fault.Person // its step says nothing yet
 			if atomic {
-				want = stages.KindTemporary
+				want = fault.Temporary
 			}
 			if a := run(t, o); a.Kind != want {
 				t.Errorf("while it trains: %+v", a)
@@ -82,7 +82,7 @@ func TestKilledWhileTheServerTrains(t *testing.T) {
 			close(hold)
 			server.WaitBatches(1) // the training ends by itself
 			o.Wait = true
-			if a := run(t, o); a.State != formats.JobCompleted || a.Err != "" || len(server.Batches()) != 1 {
+			if a := run(t, o); a.State != receipts.JobCompleted || a.Err != "" || len(server.Batches()) != 1 {
 				t.Errorf("after it: %+v, %d batches", a, len(server.Batches()))
 			}
 		})
@@ -96,7 +96,7 @@ func TestPersonDecides(t *testing.T) {
 		doomed := o
 		doomed.Kill = "group 2"
 		run(t, doomed)
-		if a := run(t, o); a.Kind != stages.KindPerson || server.Jobs() != 0 {
+		if a := run(t, o); a.Kind != fault.Person || server.Jobs() != 0 {
 			t.Fatalf("%+v, %d jobs", a, server.Jobs())
 		}
 		return server, o
@@ -105,7 +105,7 @@ func TestPersonDecides(t *testing.T) {
 		server, o := ambiguous(t)
 		again := o
 		again.Resubmit = true
-		if a := run(t, again); a.State != formats.JobCompleted || server.Jobs() != 1 {
+		if a := run(t, again); a.State != receipts.JobCompleted || server.Jobs() != 1 {
 			t.Fatalf("%+v, %d jobs", a, server.Jobs())
 		}
 		if a := run(t, o); !a.Attached || server.Jobs() != 1 {
@@ -123,10 +123,10 @@ func TestPersonDecides(t *testing.T) {
 		server.Advance(4)
 		taken := o
 		taken.AssumeTrained = true
-		if a := run(t, taken); a.State != formats.JobCompleted || server.Jobs() != 0 {
+		if a := run(t, taken); a.State != receipts.JobCompleted || server.Jobs() != 0 {
 			t.Fatalf("%+v, %d jobs", a, server.Jobs())
 		}
-		if a := run(t, o); !a.Attached || a.State != formats.JobCompleted || server.Jobs() != 0 {
+		if a := run(t, o); !a.Attached || a.State != receipts.JobCompleted || server.Jobs() != 0 {
 			t.Errorf("%+v, %d jobs", a, server.Jobs())
 		}
 		if !strings.Contains(ledgerText(t, o.Ledger), `"settled": "assume-trained"`) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // heartbeat shows that its owner is alive: the owner rewrites it four times
@@ -111,11 +111,11 @@ func (h *holding) recorded(ctx context.Context) error {
 	return h.renew(ctx)
 }
 
-var errLeaseLost = stages.Errorf(stages.KindTemporary, "run the same command again",
+var errLeaseLost = fault.Errorf(fault.Temporary, "run the same command again",
 	"submit: the lease of this submission ran out (the process was stopped, or the ledger could not be reached); nothing "+
 		"more is sent")
 
-var errTaken = stages.Errorf(stages.KindTemporary, "run the same command again",
+var errTaken = fault.Errorf(fault.Temporary, "run the same command again",
 	"submit: another process took this submission over; nothing more is sent from here")
 
 // guard returns an error well before another process may treat this one as dead,
@@ -151,10 +151,10 @@ func (h *holding) look(ctx context.Context) error {
 	a, err := h.l.last(ctx)
 	switch {
 	case err != nil:
-		return stages.Errorf(stages.KindTemporary, "run the same command again",
+		return fault.Errorf(fault.Temporary, "run the same command again",
 			"submit: the ledger could not be read again before sending: %w", err)
 	case a == nil || a.damage != nil:
-		return stages.Errorf(stages.KindPerson, "look at the ledger; run the same command again for what to do",
+		return fault.Errorf(fault.Person, "look at the ledger; run the same command again for what to do",
 			"submit: the ledger lost the records of this submission while it was sent; nothing more is sent")
 	case a.Attempt != h.attempt || a.Owner.ID != h.l.me.ID || a.taken != nil || a.done != nil || a.sent == nil ||
 		a.sent.Owner != h.l.me.ID:

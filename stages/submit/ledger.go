@@ -12,11 +12,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The ledger holds, for each submission, its attempts in order:
@@ -63,11 +63,11 @@ type ledger struct {
 // same target and model have the same key, whenever and wherever they are
 // submitted. The digest also covers the tables that the target uses. Settings
 // and target are as stored, without secrets.
-func Key(digest string, settings backends.Identity, target formats.Target) string {
+func Key(digest string, settings backends.Identity, target receipts.Target) string {
 	data, _ := json.Marshal(struct {
 		Digest   string
 		Settings backends.Identity
-		Target   formats.Target
+		Target   receipts.Target
 	}{digest, settings, target})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
@@ -82,7 +82,7 @@ type intent struct {
 	Round    int                 `json:"round"` // how often the batch was sent again on purpose
 	Token    string              `json:"token"`
 	Owner    lease.Owner         `json:"owner"`
-	Target   formats.Target      `json:"target"`
+	Target   receipts.Target     `json:"target"`
 	Settings backends.Identity   `json:"settings,omitempty"`
 	Curated  string              `json:"curated"`
 	Digest   string              `json:"curated_digest"`
@@ -117,12 +117,12 @@ type job struct {
 }
 
 type done struct {
-	Owner   string           `json:"owner"`
-	Void    bool             `json:"void,omitempty"` // nothing was trained; the batch may be sent again
-	Why     string           `json:"why,omitempty"`
-	Settled string           `json:"settled,omitempty"` // the flag by which a person settled it
-	Receipt *formats.Receipt `json:"receipt,omitempty"`
-	At      time.Time        `json:"at"`
+	Owner   string            `json:"owner"`
+	Void    bool              `json:"void,omitempty"` // nothing was trained; the batch may be sent again
+	Why     string            `json:"why,omitempty"`
+	Settled string            `json:"settled,omitempty"` // the flag by which a person settled it
+	Receipt *receipts.Receipt `json:"receipt,omitempty"`
+	At      time.Time         `json:"at"`
 }
 
 type attempt struct {
@@ -202,8 +202,8 @@ func (l *ledger) records(ctx context.Context, a *attempt) error {
 // unrecorded returns what is missing of the attempt that a receipt describes; nil
 // if the ledger has it. A receipt is only written after the record of what it
 // says.
-func (l *ledger) unrecorded(ctx context.Context, r *formats.Receipt) (*damage, error) {
-	if r.State == formats.JobNothing || r.State == formats.JobPrepared {
+func (l *ledger) unrecorded(ctx context.Context, r *receipts.Receipt) (*damage, error) {
+	if r.State == receipts.JobNothing || r.State == receipts.JobPrepared {
 		return nil, nil
 	}
 	for n := 1; ; n++ {
@@ -325,7 +325,7 @@ func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if refused == nil || !bytes.Equal(now, own) {
-		return false, stages.Errorf(stages.KindUsage,
+		return false, fault.Errorf(fault.Usage,
 			"keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
 			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being "+
 				"trained twice")
@@ -350,7 +350,7 @@ func (l *ledger) finish(ctx context.Context, n int, d done) (*done, error) {
 		return nil, err
 	}
 	if a.damage != nil {
-		return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup, or look at the trainer",
+		return nil, fault.Errorf(fault.Person, "put the record back from a backup, or look at the trainer",
 			"submit: the ledger is damaged: %w", a.damage)
 	}
 	return other, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Reasons why rows belong to another policy than the one about to be trained.
@@ -163,5 +164,5 @@ func (s *session) refuse(o *origin, reason, hint, what string) error {
 		s.name(p)
 	}
 	stages.Count(&s.result.Failures, reason, o.rows)
-	return formats.Invalid(s.data.URI(), hint, nil, "%d rows %s; the first: %s", o.rows, what, o.ids[0].TrajectoryID)
+	return fault.Invalid(s.data.URI(), hint, nil, "%d rows %s; the first: %s", o.rows, what, o.ids[0].TrajectoryID)
 }

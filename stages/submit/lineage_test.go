@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // madeBy sets who made the rows of a group.
@@ -47,12 +49,12 @@ func TestRowsOfAnotherPolicyAreRefused(t *testing.T) {
 			o.Receipt, o.MaxStaleness, o.Run = bucket(t, o.Out), c.staleness, "another"
 			result, err := submit.Run(t.Context(), o)
 			if c.refused == "" {
-				if err != nil || result.Receipt.State != formats.JobCompleted {
+				if err != nil || result.Receipt.State != receipts.JobCompleted {
 					t.Error(err)
 				}
 				return
 			}
-			if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), c.refused) || server.Jobs() != c.trained {
+			if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), c.refused) || server.Jobs() != c.trained {
 				t.Errorf("%v; %d jobs", err, server.Jobs())
 			}
 			if len(result.Problems) != 4 || result.Problems[3].TrajectoryID != backendtest.Group(5)[3].TrajectoryID || result.Failures[c.reason] != 4 {
@@ -89,7 +91,7 @@ func TestStaleEpochsAreRefused(t *testing.T) {
 	for epoch, refused := range map[int]string{2: "of epoch 0, submitted as epoch 2: they are 2 epochs old", -1: "of a later one"} {
 		o.Epoch = epoch
 		result, err := submit.Run(t.Context(), o)
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), refused) || len(result.Problems) != 12 || server.Jobs() != 0 {
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), refused) || len(result.Problems) != 12 || server.Jobs() != 0 {
 			t.Errorf("%v; %d problems", err, len(result.Problems))
 		}
 	}
@@ -102,9 +104,9 @@ func TestADryRunWithThePolicyJudgesTheRows(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	o.In.URI, o.DryRun, o.Policy = curated(t, t.TempDir()+"/curate",
-		madeBy(backendtest.Group(0), 1, "trainer_run")), true, &formats.Policy{Model: "trainer_run", Version: 3}
+		madeBy(backendtest.Group(0), 1, "trainer_run")), true, &receipts.Policy{Model: "trainer_run", Version: 3}
 	result, err := submit.Run(t.Context(), o)
-	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "2 steps old") || len(result.Problems) != 4 ||
+	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "2 steps old") || len(result.Problems) != 4 ||
 		result.Problems[0].Reason != submit.StalePolicy {
 		t.Errorf("%v, %+v", err, result.Problems)
 	}

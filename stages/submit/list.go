@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -16,19 +16,19 @@ type Listed struct {
 	Key     string `json:"key"`
 	Attempt int    `json:"attempt"`
 	// of the receipt; else void, sent, begun, damaged, or running when the job is known
-	State     string         `json:"state"`
-	Job       string         `json:"job,omitempty"`
-	Target    formats.Target `json:"target"`
-	Run       string         `json:"run,omitempty"`
-	Epoch     int            `json:"epoch"`
-	Curated   string         `json:"curated"`
-	Digest    string         `json:"curated_digest"`
-	Owner     string         `json:"owner"`
-	Alive     bool           `json:"alive"` // its owner has not ended, as far as the records show
-	CreatedAt time.Time      `json:"created_at"`
+	State     string          `json:"state"`
+	Job       string          `json:"job,omitempty"`
+	Target    receipts.Target `json:"target"`
+	Run       string          `json:"run,omitempty"`
+	Epoch     int             `json:"epoch"`
+	Curated   string          `json:"curated"`
+	Digest    string          `json:"curated_digest"`
+	Owner     string          `json:"owner"`
+	Alive     bool            `json:"alive"` // its owner has not ended, as far as the records show
+	CreatedAt time.Time       `json:"created_at"`
 
 	Settings backends.Identity `json:"settings,omitempty"`
-	Receipt  *formats.Receipt  `json:"-"` // nil until the submission has ended
+	Receipt  *receipts.Receipt `json:"-"` // nil until the submission has ended
 }
 
 // List returns the submissions of a ledger, the oldest first.
@@ -74,7 +74,7 @@ func (a *attempt) state() string {
 	case a.done != nil:
 		return "void"
 	case a.job != nil:
-		return formats.JobRunning
+		return receipts.JobRunning
 	case a.sent != nil && !a.sent.Void:
 		return "sent"
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestForgedManifestIsRefused: one changed digit of the rows digest would be
@@ -53,7 +53,7 @@ func TestForgedManifestIsRefused(t *testing.T) {
 			o.Out, o.Run, o.MaxStaleness = t.TempDir(), "another", 9
 			o.Receipt = bucket(t, o.Out)
 			result, err := submit.Run(t.Context(), o)
-			if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "manifest") && !strings.Contains(err.Error(), "_dataset.json") ||
+			if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "manifest") && !strings.Contains(err.Error(), "_dataset.json") ||
 				server.Jobs() != 1 {
 				t.Errorf("%v, %+v, %d jobs", err, result.Receipt, server.Jobs())
 			}

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // tuned are the options of a submission to a fine-tuning service.
@@ -42,7 +42,7 @@ func TestUnknownStatesDoNotLoopForEver(t *testing.T) {
 	server, o := tuned(t, openaitest.Faults{JobStatuses: []string{"pondering"}})
 	o.Now, o.Stall, o.LeaseTTL = ticking(), time.Minute, time.Hour
 	for range 2 {
-		if e := kind(t, o, stages.KindTemporary); !strings.Contains(e.Error(), "shows nothing new for") ||
+		if e := kind(t, o, fault.Temporary); !strings.Contains(e.Error(), "shows nothing new for") ||
 			!strings.Contains(e.Error(), `"pondering", which is no known state`) || !strings.Contains(e.Hint(), "job cancel") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
@@ -56,11 +56,11 @@ func TestUnknownStatesDoNotLoopForEver(t *testing.T) {
 // the receipt keeps what is known of it.
 func TestFailedAtTheEnd(t *testing.T) {
 	_, o := tuned(t, openaitest.Faults{JobStatuses: []string{"running", "failed"}, JobError: `{"code":"exceeded_quota","message":"at 100 %"}`})
-	if e := kind(t, o, stages.KindFailed); !strings.Contains(e.Error(), "at 100 %") {
+	if e := kind(t, o, fault.Failed); !strings.Contains(e.Error(), "at 100 %") {
 		t.Error(e)
 	}
 	r, err := submit.ReadReceipt(t.Context(), o.Receipt)
-	if err != nil || r.State != formats.JobFailed || r.Job == "" || len(r.MetricSteps) == 0 || r.FinishedAt == nil {
+	if err != nil || r.State != receipts.JobFailed || r.Job == "" || len(r.MetricSteps) == 0 || r.FinishedAt == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -104,7 +104,7 @@ func TestARandomInferencePort(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options(t, place)
-	o.Policy = &formats.Policy{URL: "http://127.0.0.1:1/v1", Model: first.Receipt.Policy.Model} // gone
+	o.Policy = &receipts.Policy{URL: "http://127.0.0.1:1/v1", Model: first.Receipt.Policy.Model} // gone
 	if r := completes(t, o).Receipt; r.Policy.URL == first.Receipt.Policy.URL || r.Policy.URL == o.Policy.URL || r.Policy.Version != 1 {
 		t.Errorf("%+v after %+v", r.Policy, first.Receipt.Policy)
 	}

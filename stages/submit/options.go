@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options say what to submit, where to, and in which ledger to record it.
@@ -19,16 +20,16 @@ type Options struct {
 
 	In      stages.Input // the curated dataset
 	Out     string       // URI of the receipt's prefix, for reports
-	Receipt Store        // rooted at Out; holds formats.ReceiptFile
+	Receipt Store        // rooted at Out; holds receipts.File
 	Ledger  Store        // rooted at --ledger; the default is the run's root
 	Keys    Keys         // of Ledger; nil: submissions to other trainers are not looked for
 	Trainer backends.Trainer
 
 	LedgerURI string // for the receipt; "" if no other machine could use it
 
-	Run    string          // default: the run of the first row
-	Epoch  int             // recorded in the receipt
-	Policy *formats.Policy // the current policy; the receipt of an empty batch repeats it. nil: the trainer is asked
+	Run    string           // default: the run of the first row
+	Epoch  int              // recorded in the receipt
+	Policy *receipts.Policy // the current policy; the receipt of an empty batch repeats it. nil: the trainer is asked
 
 	MaxStaleness int64   // how many steps older than the trainer a row's policy may be; of a row without one, how many epochs
 	Price        float64 // of a million tokens, for the estimate; 0: unknown
@@ -113,7 +114,7 @@ func (o Options) withDefaults() Options {
 // Validate checks everything that can be checked before anything is read.
 func (o Options) Validate() error {
 	usage := func(hint, format string, args ...any) error {
-		return stages.Errorf(stages.KindUsage, hint, format, args...)
+		return fault.Errorf(fault.Usage, hint, format, args...)
 	}
 	if _, err := o.accepted(); err != nil {
 		return err

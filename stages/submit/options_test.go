@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestOptionsAreCheckedFirst(t *testing.T) {
@@ -28,7 +28,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 	} {
 		o := options(t, place)
 		spoil(&o)
-		if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), name) {
+		if e := kind(t, o, fault.Usage); !strings.Contains(e.Error(), name) {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
@@ -51,7 +51,7 @@ func TestEarlierNamesAreAccepted(t *testing.T) {
 }
 
 func TestKeysAreStable(t *testing.T) {
-	target := formats.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}
+	target := receipts.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}
 	settings := backends.Identity{"learning-rate": "1", "beta": "2"}
 	key := submit.Key("3-00ff", settings, target)
 	if key != submit.Key("3-00ff", backends.Identity{"beta": "2", "learning-rate": "1"}, target) || len(key) != 32 {

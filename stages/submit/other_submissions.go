@@ -7,9 +7,9 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Keys yields the names under a prefix; a name may occur twice.
@@ -81,7 +81,7 @@ func (s *session) checkOthers(ctx context.Context) error {
 	if len(s.others) == 0 || s.AllowOther || s.Resubmit {
 		return nil
 	}
-	return stages.Errorf(stages.KindPerson,
+	return fault.Errorf(fault.Person,
 		"check the trainer's settings. To train on these rows a second time: --allow-other-trainer",
 		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(),
 		strings.Join(s.others, ", "), where(s.target))
@@ -100,7 +100,7 @@ func (s *session) mayBeOfEpoch(a *attempt) bool {
 	return a.damage != nil
 }
 
-func (s *session) sameEpoch(target formats.Target, run, id string, epoch int) bool {
+func (s *session) sameEpoch(target receipts.Target, run, id string, epoch int) bool {
 	return target == s.target && epoch == s.Epoch && cmp.Or(id, run) == cmp.Or(s.runID, s.Run)
 }
 
@@ -117,7 +117,7 @@ func (s *session) otherSettings(a *attempt) error {
 	switch {
 	case s.Resubmit:
 	case s.inPlace():
-		return stages.Errorf(stages.KindUsage,
+		return fault.Errorf(fault.Usage,
 			"repeat the earlier settings to attach to that submission, or begin another run with another --root; to train "+
 				"on these rows a second time: --resubmit", "submit: %s", what)
 	default:
@@ -147,7 +147,7 @@ func (a *attempt) counts() bool {
 	case a.damage != nil:
 		return true
 	case a.done != nil:
-		return !a.done.Void && a.done.Receipt.State != formats.JobUntrained
+		return !a.done.Void && a.done.Receipt.State != receipts.JobUntrained
 	case a.sent != nil:
 		return !a.sent.Void
 	}

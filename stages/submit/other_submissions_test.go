@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // listed makes a bucket's names known.
@@ -48,7 +48,7 @@ func TestABatchThatAnotherTrainerHasHadNeedsAPerson(t *testing.T) {
 	server, two := another(t, first)
 	for _, dry := range []bool{true, false} {
 		two.DryRun = dry
-		if e := kind(t, two, stages.KindPerson); !strings.Contains(e.Error(), "submitted to another trainer before: art at") ||
+		if e := kind(t, two, fault.Person); !strings.Contains(e.Error(), "submitted to another trainer before: art at") ||
 			!strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(e.Hint(), "--allow-other-trainer") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
@@ -70,7 +70,7 @@ func TestSubmissionWithoutEffectIsIgnored(t *testing.T) {
 	for name, spoil := range map[string]arttest.Faults{"refused": {TrainStatus: 422}, "untrained": {Untrainable: true}} {
 		t.Run(name, func(t *testing.T) {
 			_, first := place(t, spoil)
-			kind(t, options(t, first), stages.KindFailed)
+			kind(t, options(t, first), fault.Failed)
 			_, two := another(t, first)
 			completes(t, two)
 		})
@@ -112,10 +112,10 @@ func TestTheReceiptNamesTargetAndLedger(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	o.Resubmit = true
-	if r := completes(t, o).Receipt; r.Resubmit != "attempt 1, which was "+formats.JobCompleted {
+	if r := completes(t, o).Receipt; r.Resubmit != "attempt 1, which was "+receipts.JobCompleted {
 		t.Errorf("%q", r.Resubmit)
 	}
-	if data, err := os.ReadFile(filepath.Join(first.Out, formats.ReceiptFile)); err != nil || !strings.Contains(string(data), `"resubmit": "attempt 1`) {
+	if data, err := os.ReadFile(filepath.Join(first.Out, receipts.File)); err != nil || !strings.Contains(string(data), `"resubmit": "attempt 1`) {
 		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestATrainingThatFails: nobody can tell it from a proxy that cut the answer
@@ -16,7 +16,7 @@ func TestATrainingThatFails(t *testing.T) {
 	server, place := place(t, arttest.Faults{CloseAfter: &two})
 	o := options(t, place)
 	for range 2 {
-		e := kind(t, o, stages.KindPerson)
+		e := kind(t, o, fault.Person)
 		if !strings.Contains(e.Error(), "as it was before") || !strings.HasPrefix(e.Hint(), "run the same command again") ||
 			!strings.Contains(e.Hint(), "--resubmit") {
 			t.Errorf("%v; %s", e, e.Hint())
@@ -72,7 +72,7 @@ func TestTheServerIsAwayAfterTheBatch(t *testing.T) {
 			server, place := place(t, f)
 			o := options(t, place)
 			for range 2 {
-				if e := kind(t, o, stages.KindTemporary); !strings.HasPrefix(e.Hint(), "run the same command again") {
+				if e := kind(t, o, fault.Temporary); !strings.HasPrefix(e.Hint(), "run the same command again") {
 					t.Errorf("%v; %s", e, e.Hint())
 				}
 			}
@@ -89,12 +89,12 @@ func TestTheServerIsAwayAfterTheBatch(t *testing.T) {
 func TestAResubmittedBatchIsNotSettledByItsFlag(t *testing.T) {
 	server, place := place(t, arttest.Faults{CloseUnsaved: true})
 	o := options(t, place)
-	kind(t, o, stages.KindPerson)
+	kind(t, o, fault.Person)
 	o.Resubmit = true
-	kind(t, o, stages.KindPerson)
+	kind(t, o, fault.Person)
 	o.Resubmit = false
 	server.Set(arttest.Faults{})
-	kind(t, o, stages.KindPerson)
+	kind(t, o, fault.Person)
 	if n := len(server.Batches()); n != 2 {
 		t.Errorf("%d batches", n)
 	}
@@ -102,7 +102,7 @@ func TestAResubmittedBatchIsNotSettledByItsFlag(t *testing.T) {
 
 func TestNothingTrainableIsAFailureThatSaysSo(t *testing.T) {
 	_, place := place(t, arttest.Faults{Untrainable: true})
-	if e := kind(t, options(t, place), stages.KindFailed); !strings.Contains(e.Error(), "nothing to train on") || !strings.Contains(e.Hint(), "flat groups") {
+	if e := kind(t, options(t, place), fault.Failed); !strings.Contains(e.Error(), "nothing to train on") || !strings.Contains(e.Hint(), "flat groups") {
 		t.Errorf("%v; %s", e, e.Hint())
 	}
 }
@@ -113,10 +113,10 @@ func TestWhatIsCertainlyUntrainedIsSentAgain(t *testing.T) {
 	one := 1
 	for name, c := range map[string]struct {
 		faults arttest.Faults
-		kind   stages.Kind
+		kind   fault.Kind
 	}{
-		"refused":       {arttest.Faults{TrainStatus: 422}, stages.KindFailed},
-		"atomic, broke": {arttest.Faults{Atomic: true, CloseAfter: &one}, stages.KindFailed},
+		"refused":       {arttest.Faults{TrainStatus: 422}, fault.Failed},
+		"atomic, broke": {arttest.Faults{Atomic: true, CloseAfter: &one}, fault.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, place := place(t, c.faults)
@@ -133,7 +133,7 @@ func TestWhatIsCertainlyUntrainedIsSentAgain(t *testing.T) {
 func TestUnreachableTrainerIsTemporary(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	server.Close()
-	if e := kind(t, options(t, place), stages.KindTemporary); !strings.Contains(e.Error(), "failed to connect to ART backend") ||
+	if e := kind(t, options(t, place), fault.Temporary); !strings.Contains(e.Error(), "failed to connect to ART backend") ||
 		!strings.Contains(e.Hint(), "healthcheck") {
 		t.Errorf("%v; %s", e, e.Hint())
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestALiveOwnerIsLeftAlone(t *testing.T) {
@@ -20,14 +20,14 @@ func TestALiveOwnerIsLeftAlone(t *testing.T) {
 	place.Lease = 2 * time.Second
 	_, wait := helper(t, place)
 	<-received
-	if e := kind(t, options(t, place), stages.KindTemporary); !strings.Contains(e.Error(), "is submitting this batch") {
+	if e := kind(t, options(t, place), fault.Temporary); !strings.Contains(e.Error(), "is submitting this batch") {
 		t.Error(e)
 	}
 	again := options(t, place)
 	again.Resubmit = true
-	kind(t, again, stages.KindTemporary)
+	kind(t, again, fault.Temporary)
 	close(hold)
-	if a := wait(); a.State != formats.JobCompleted || server.Jobs() != 1 {
+	if a := wait(); a.State != receipts.JobCompleted || server.Jobs() != 1 {
 		t.Errorf("%+v", a)
 	}
 	if r := completes(t, options(t, place)); !r.Attached {
@@ -42,8 +42,8 @@ func TestRacersTrainOnce(t *testing.T) {
 		o := options(t, place)
 		all.Go(func() {
 			result, err := submit.Run(t.Context(), o)
-			var e *stages.Error
-			if err == nil && result.Receipt.State == formats.JobCompleted || errors.As(err, &e) && e.Kind == stages.KindTemporary {
+			var e *fault.Error
+			if err == nil && result.Receipt.State == receipts.JobCompleted || errors.As(err, &e) && e.Kind == fault.Temporary {
 				return
 			}
 			t.Errorf("%+v, %v", result.Receipt, err)

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // pausedLease is long enough for renewals on a busy machine.
@@ -90,12 +90,12 @@ func pausedAt(t *testing.T, s subject, point string, skew time.Duration) {
 	if a == (answer{}) {
 		a = <-ended
 	}
-	through := func(a answer) bool { return a.State == formats.JobCompleted && a.Err == "" && jobs() == 1 }
-	person := func(a answer) bool { return a.Kind == stages.KindPerson && jobs() <= 1 }
+	through := func(a answer) bool { return a.State == receipts.JobCompleted && a.Err == "" && jobs() == 1 }
+	person := func(a answer) bool { return a.Kind == fault.Person && jobs() <= 1 }
 	if jobs() > 1 {
 		t.Errorf("%d jobs; the second: %+v, the first: %+v", jobs(), a, woken)
 	}
-	if !through(woken) && woken.Kind != stages.KindTemporary && woken.Kind != stages.KindFailed && !person(woken) {
+	if !through(woken) && woken.Kind != fault.Temporary && woken.Kind != fault.Failed && !person(woken) {
 		t.Errorf("the first: %+v, %d jobs", woken, jobs())
 	}
 	for range 3 {
@@ -127,14 +127,14 @@ func TestClocksThatDisagreeChangeNothing(t *testing.T) {
 			first.Machine, second.Machine, second.Skew = "first", "second", skew
 			cmd, wait := helper(t, first)
 			<-received
-			if a := run(t, second); a.Kind != stages.KindTemporary || !strings.Contains(a.Err, "is submitting this batch") {
+			if a := run(t, second); a.Kind != fault.Temporary || !strings.Contains(a.Err, "is submitting this batch") {
 				t.Errorf("%+v", a)
 			}
 			cmd.Process.Kill()
 			wait()
 			close(hold)
 			began := time.Now()
-			if a := run(t, second); a.State != formats.JobCompleted || a.Err != "" || server.Jobs() != 1 {
+			if a := run(t, second); a.State != receipts.JobCompleted || a.Err != "" || server.Jobs() != 1 {
 				t.Errorf("%+v, %d jobs", a, server.Jobs())
 			}
 			if took := time.Since(began); took < pausedLease {

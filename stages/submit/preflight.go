@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // How many problems a result lists; all are counted.
@@ -70,7 +70,7 @@ func (s *session) preflight(ctx context.Context) error {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, s.result.Failures[r]))
 	}
 	hint := cmp.Or(first.Hint, "see the row with `rollmill show DATASET`, and drop such rows with curate")
-	return formats.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s%s",
+	return fault.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s%s",
 		plural.Of(len(bad), "problem"), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
 }
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/art"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestADryRunSendsAndRecordsNothing(t *testing.T) {
@@ -58,7 +58,7 @@ func TestBadRowsAreNamedAndNothingIsSent(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		o.DryRun = dry
 		result, err := submit.Run(t.Context(), o)
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "flat 1, no_token_ids 1") ||
+		if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "flat 1, no_token_ids 1") ||
 			!strings.Contains(err.Error(), bad[2].TrajectoryID) {
 			t.Errorf("%v", err)
 		}
@@ -113,7 +113,7 @@ func TestADryRunEstimatesTokensAndCost(t *testing.T) {
 		t.Errorf("%v", result.Stats.Checks)
 	}
 	o.Price = -1
-	kind(t, o, stages.KindUsage)
+	kind(t, o, fault.Usage)
 }
 
 func TestADryRunNamesEveryRowThatCannotGo(t *testing.T) {
@@ -128,7 +128,7 @@ func TestADryRunNamesEveryRowThatCannotGo(t *testing.T) {
 	o := options(t, place)
 	o.In.URI, o.DryRun = curated(t, t.TempDir()+"/bad", groups...), true
 	result, err := submit.Run(t.Context(), o)
-	if !errors.Is(err, formats.ErrInvalid) || len(result.Problems) != 240 || result.Problems[239].TrajectoryID != groups[59][3].TrajectoryID ||
+	if !errors.Is(err, fault.ErrInvalid) || len(result.Problems) != 240 || result.Problems[239].TrajectoryID != groups[59][3].TrajectoryID ||
 		result.Problems[239].Reason != art.NoTokenIDs {
 		t.Errorf("%d problems, %v", len(result.Problems), err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 )
 
 // Prepare makes the trainer ready without sending a batch, and writes a receipt
@@ -29,15 +29,15 @@ func Prepare(ctx context.Context, o Options) (Result, error) {
 		return Result{}, kinded(err)
 	}
 	finished := o.Clock()
-	receipt := &formats.Receipt{
-		Format: formats.ReceiptFormat, Backend: o.Trainer.Target().Backend, State: formats.JobPrepared, Run: o.Run,
+	receipt := &receipts.Receipt{
+		Format: receipts.Format, Backend: o.Trainer.Target().Backend, State: receipts.JobPrepared, Run: o.Run,
 		Epoch:      o.Epoch,
 		StepBefore: state.Step, StepAfter: state.Step, Policy: state.Policy, StartedAt: started, FinishedAt: &finished,
 	}
 	return prepared(o, receipt, false), WriteReceipt(ctx, o.Receipt, receipt)
 }
 
-func prepared(o Options, receipt *formats.Receipt, upToDate bool) Result {
+func prepared(o Options, receipt *receipts.Receipt, upToDate bool) Result {
 	r := Result{Receipt: receipt}
 	r.Stage, r.URI, r.UpToDate, r.Sealed = "submit", o.Out, upToDate, true
 	r.Message = "the backend is ready"

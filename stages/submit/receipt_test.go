@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestASubmissionAndItsReceipt(t *testing.T) {
@@ -41,7 +41,7 @@ func TestASubmissionAndItsReceipt(t *testing.T) {
 	if n := len(server.Batches()); n != 1 {
 		t.Errorf("%d batches", n)
 	}
-	receipt, _ := os.ReadFile(place.Out + "/" + formats.ReceiptFile)
+	receipt, _ := os.ReadFile(place.Out + "/" + receipts.File)
 	if all := ledgerText(t, place.Ledger) + string(receipt); strings.Contains(all, "hush") {
 		t.Error("a record holds the key")
 	}
@@ -53,7 +53,7 @@ func TestLostLedgerNeedsPerson(t *testing.T) {
 		o := options(t, place)
 		completes(t, o)
 		os.RemoveAll(place.Ledger + "/.rollmill")
-		if e := kind(t, o, stages.KindPerson); !strings.Contains(e.Error(), "the receipt says that the batch was completed") ||
+		if e := kind(t, o, fault.Person); !strings.Contains(e.Error(), "the receipt says that the batch was completed") ||
 			!strings.Contains(e.Hint(), "--assume-trained") || server.Jobs() != 1 {
 			t.Errorf("%v; %s; %d jobs", e, e.Hint(), server.Jobs())
 		}
@@ -72,7 +72,7 @@ func TestAnEmptyBatchSendsNothing(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	o.In.URI = curated(t, t.TempDir()+"/empty")
-	o.Policy = &formats.Policy{URL: "http://engine/v1", Model: "m", Version: 7}
+	o.Policy = &receipts.Policy{URL: "http://engine/v1", Model: "m", Version: 7}
 	var log strings.Builder
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	for i := range 2 {
@@ -80,7 +80,7 @@ func TestAnEmptyBatchSendsNothing(t *testing.T) {
 		if !strings.Contains(log.String(), "level=WARN msg=\"nothing is submitted") {
 			t.Errorf("log %q", log.String())
 		}
-		if err != nil || result.Receipt.State != formats.JobNothing || *result.Receipt.Policy != *o.Policy || result.Attached != (i == 1) {
+		if err != nil || result.Receipt.State != receipts.JobNothing || *result.Receipt.Policy != *o.Policy || result.Attached != (i == 1) {
 			t.Errorf("%+v, %v", result, err)
 		}
 	}
@@ -100,12 +100,12 @@ func TestAnotherBatchesReceiptIsNotReplaced(t *testing.T) {
 	o := options(t, place)
 	completes(t, o)
 	o.In.URI = curated(t, t.TempDir()+"/other", backendtest.Group(5), backendtest.Group(6))
-	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Hint(), "--overwrite") {
+	if e := kind(t, o, fault.Usage); !strings.Contains(e.Hint(), "--overwrite") {
 		t.Error(e.Hint())
 	}
 	o.Overwrite, o.Run = true, "another"
 	o.Newer = func(context.Context) (bool, error) { return true, nil }
-	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), "after this command began") {
+	if e := kind(t, o, fault.Usage); !strings.Contains(e.Error(), "after this command began") {
 		t.Error(e)
 	}
 	o.Newer = nil
@@ -120,11 +120,11 @@ func TestAReceiptThatArrivesMeanwhileIsKept(t *testing.T) {
 	completes(t, o)
 	o.Overwrite, o.Run = true, "another"
 	o.In.URI = curated(t, t.TempDir()+"/other", backendtest.Group(5), backendtest.Group(6))
-	third := &formats.Receipt{Format: formats.ReceiptFormat, Key: "third", Curated: "third"}
+	third := &receipts.Receipt{Format: receipts.Format, Key: "third", Curated: "third"}
 	o.Newer = func(ctx context.Context) (bool, error) { // after it looked, before it trains
 		return false, submit.WriteReceipt(ctx, o.Receipt, third)
 	}
-	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Hint(), "another --out") {
+	if e := kind(t, o, fault.Usage); !strings.Contains(e.Hint(), "another --out") {
 		t.Error(e.Hint())
 	}
 	if there, err := submit.ReadReceipt(t.Context(), o.Receipt); err != nil || there.Key != third.Key {
@@ -144,7 +144,7 @@ func TestPreparedPolicyIsKept(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	first, err := submit.Prepare(t.Context(), o)
-	if err != nil || first.Receipt.State != formats.JobPrepared || first.Receipt.Policy.Model != "trainer_run" {
+	if err != nil || first.Receipt.State != receipts.JobPrepared || first.Receipt.Policy.Model != "trainer_run" {
 		t.Fatalf("%+v, %v", first.Receipt, err)
 	}
 	again, err := submit.Prepare(t.Context(), o)

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The largest size of a record. A receipt contains metric lines, which are cut
@@ -107,7 +107,7 @@ func (d *done) check() string {
 		return "it does not say who ended the attempt"
 	case d.Void == (d.Receipt != nil):
 		return "it must hold a receipt or say that nothing was trained"
-	case d.Receipt != nil && (d.Receipt.Format != formats.ReceiptFormat || d.Receipt.Key == "" ||
+	case d.Receipt != nil && (d.Receipt.Format != receipts.Format || d.Receipt.Key == "" ||
 		!slices.Contains(endStates, d.Receipt.State)):
 		return "its receipt is not one of a submission that ended"
 	}
@@ -115,15 +115,15 @@ func (d *done) check() string {
 }
 
 // endStates are the states of the receipt of a submission that ended.
-var endStates = []string{formats.JobNothing, formats.JobCompleted, formats.JobFailed, formats.JobCancelled,
-	formats.JobUntrained}
+var endStates = []string{receipts.JobNothing, receipts.JobCompleted, receipts.JobFailed, receipts.JobCancelled,
+	receipts.JobUntrained}
 
 // damaged returns the error of an attempt with damaged records.
 func (s *session) damaged(a *attempt) error {
 	help := fmt.Sprintf(`put the record back from a backup; do not delete it, since a missing record means that its step was never made.
   Without a backup look at the trainer (its log, its checkpoints), then run the same command with one flag more:
   --assume-trained if the batch was trained, --resubmit if it was not. The wrong one loses the batch, or trains it twice (the ledger is at %q)`, s.LedgerURI)
-	return stages.Errorf(stages.KindPerson, help, "submit: the ledger is damaged: %w", a.damage)
+	return fault.Errorf(fault.Person, help, "submit: the ledger is damaged: %w", a.damage)
 }
 
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 )
@@ -48,12 +49,12 @@ func (s *session) lookAtTables() error {
 	if s.Redact == nil && !s.keepsSecrets() {
 		return nil
 	}
-	if err := lookAt(s, formats.TablePairs, s.tables.Pairs, s.Redact.Pair, func(p *formats.Pair) (any, string) {
+	if err := lookAt(s, schema.TablePairs, s.tables.Pairs, s.Redact.Pair, func(p *formats.Pair) (any, string) {
 		return p, p.ChosenID
 	}); err != nil {
 		return err
 	}
-	return lookAt(s, formats.TableLabels, s.tables.Labels, s.Redact.Label, func(l *formats.Label) (any, string) {
+	return lookAt(s, schema.TableLabels, s.tables.Labels, s.Redact.Label, func(l *formats.Label) (any, string) {
 		return l, l.TrajectoryID
 	})
 }

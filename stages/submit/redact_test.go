@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -22,6 +23,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -34,11 +36,11 @@ const (
 func leaking(t *testing.T) string {
 	t.Helper()
 	uri := filepath.Join(t.TempDir(), "curate")
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, pairs := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, formats.TablePairs, -1)
+	rows, pairs := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, schema.TablePairs, -1)
 	first := true
 	for group := range backendtest.Batch() {
 		if first {
@@ -104,7 +106,7 @@ func TestABatchWithAKeyIsNotUploaded(t *testing.T) {
 		for _, dry := range []bool{false, true} {
 			o.DryRun = dry
 			result, err := submit.Run(t.Context(), o)
-			var input *formats.InputError
+			var input *fault.Input
 			if !errors.As(err, &input) || !strings.Contains(err.Error(), "row 0") || !strings.Contains(err.Error(), "messages[0].content: github") ||
 				!strings.Contains(input.Hint(), "--allow-secrets") || !strings.Contains(input.Hint(), "--redact") {
 				t.Errorf("%s: %v, %+v", name, err, result.Receipt)
@@ -217,7 +219,7 @@ func TestWhoKeepsTheBatch(t *testing.T) {
 	program, err := command.New(command.Config{Words: []string{"true"}}, backends.Place{})
 	o := upload(t, in, program, err)
 	o.Redact = loaded(t, "detectors: [keys]")
-	kind(t, o, stages.KindUsage)
+	kind(t, o, fault.Usage)
 	redacted := toFiles(t, in, t.TempDir(), "trl-preference")
 	redacted.Redact = o.Redact
 	completes(t, redacted)

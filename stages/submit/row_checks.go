@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // look passes a group's rows to the doctor, which looks for faults that affect every
@@ -50,7 +51,7 @@ func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
 	if errs == nil {
 		return notes, nil
 	}
-	return notes, formats.Invalid(s.data.URI(), remedy+", or send the rows anyway: "+strings.Join(names, " "), nil,
+	return notes, fault.Invalid(s.data.URI(), remedy+", or send the rows anyway: "+strings.Join(names, " "), nil,
 		"its rows are not sound: %s", strings.Join(errs, "; "))
 }
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestARunIsKnownByItsID: two runs of the same name train an epoch each, in one
@@ -41,7 +41,7 @@ func TestARunIsKnownByItsID(t *testing.T) {
 				t.Error("a copy is not attached")
 			}
 			for _, called := range []string{"run", "another name"} {
-				if e := kind(t, of(one, called, 1, 2), stages.KindPerson); !strings.Contains(e.Error(), "with other rows") {
+				if e := kind(t, of(one, called, 1, 2), fault.Person); !strings.Contains(e.Error(), "with other rows") {
 					t.Error(e)
 				}
 			}

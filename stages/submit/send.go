@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // send makes one attempt after the last one (nil for the first). over is false
@@ -94,7 +95,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		return err
 	}
 	if !won {
-		return stages.Errorf(stages.KindTemporary, "run the same command again",
+		return fault.Errorf(fault.Temporary, "run the same command again",
 			"submit: another process took this submission over")
 	}
 	if err := hold.recorded(ctx); err != nil {
@@ -114,7 +115,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 // unrenewed ends an attempt that has not sent anything yet.
 func (s *session) unrenewed(ctx context.Context, a *attempt, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the process was paused, or the store is slow
-		err = stages.Errorf(stages.KindTemporary, "run the same command again", "%w", err)
+		err = fault.Errorf(fault.Temporary, "run the same command again", "%w", err)
 	}
 	return errors.Join(fmt.Errorf("renewing the lease: %w", err), s.void(ctx, a, err.Error()))
 }
@@ -122,9 +123,9 @@ func (s *session) unrenewed(ctx context.Context, a *attempt, err error) error {
 // after records how the trainer's work ended.
 func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, failure error) error {
 	switch {
-	case out.State == formats.JobFailed && out.Clean:
+	case out.State == receipts.JobFailed && out.Clean:
 		if failure == nil {
-			failure = stages.Errorf(stages.KindFailed, "", "submit: %s", out.Message)
+			failure = fault.Errorf(fault.Failed, "", "submit: %s", out.Message)
 		}
 		err := s.void(ctx, a, out.Message)
 		if err == nil && !a.done.Void { // another process found that it was trained
@@ -160,8 +161,8 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 		return err
 	case a.done.Receipt != nil:
 		return s.deliver(context.WithoutCancel(ctx), a.done.Receipt)
-	case out.State == formats.JobFailed && out.Clean:
-		return stages.Errorf(stages.KindFailed, "run the same command again", "submit: nothing was trained: %s", a.done.Why)
+	case out.State == receipts.JobFailed && out.Clean:
+		return fault.Errorf(fault.Failed, "run the same command again", "submit: nothing was trained: %s", a.done.Why)
 	}
 	return s.contradiction(a, out)
 }
@@ -174,7 +175,7 @@ func (s *session) contradiction(a *attempt, out backends.Outcome) error {
 	if a.done.Receipt != nil {
 		ended = "as " + a.done.Receipt.State
 	}
-	return stages.Errorf(stages.KindPerson,
+	return fault.Errorf(fault.Person,
 		"check the trainer's log and checkpoints: the batch may have been trained twice, or the ledger may be wrong about it",
 		"submit: attempt %d of %s was taken over while this process was suspended; the other process recorded %s, and here "+
 			"the trainer said %s: %s", a.Attempt, a.Key, ended, out.State, out.Message)

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // served are the options of a submission to a service.
@@ -37,7 +37,7 @@ func TestStalledCustomizerJob(t *testing.T) {
 		o, jobs := served(t, customizing(f))
 		o.Now, o.Stall, o.LeaseTTL = ticking(), time.Minute, time.Hour
 		for range 2 {
-			if e := kind(t, o, stages.KindTemporary); !strings.Contains(e.Error(), "shows nothing new for") || !strings.Contains(e.Error(), want) {
+			if e := kind(t, o, fault.Temporary); !strings.Contains(e.Error(), "shows nothing new for") || !strings.Contains(e.Error(), want) {
 				t.Errorf("%s: %v", want, e)
 			}
 		}
@@ -52,12 +52,12 @@ func TestStalledCustomizerJob(t *testing.T) {
 func TestACustomizerJobThatFailsAtTheEnd(t *testing.T) {
 	o, jobs := served(t, customizing(customizertest.Faults{Statuses: []string{"running", "failed"}, Failure: "CUDA out of memory"}))
 	for range 2 {
-		if e := kind(t, o, stages.KindFailed); !strings.Contains(e.Error(), "CUDA out of memory") {
+		if e := kind(t, o, fault.Failed); !strings.Contains(e.Error(), "CUDA out of memory") {
 			t.Error(e)
 		}
 	}
 	r, err := submit.ReadReceipt(t.Context(), o.Receipt)
-	if err != nil || r.State != formats.JobFailed || r.Metrics["percentage_done"] != 100 || r.Metrics["train_loss"] != 0.42 || jobs() != 1 {
+	if err != nil || r.State != receipts.JobFailed || r.Metrics["percentage_done"] != 100 || r.Metrics["train_loss"] != 0.42 || jobs() != 1 {
 		t.Errorf("%+v, %v, %d jobs", r, err, jobs())
 	}
 }
@@ -67,7 +67,7 @@ func TestACommitThatIsLostIsFound(t *testing.T) {
 	for _, f := range []hubtest.Faults{{DropAfterCommit: 1}, {AppliedThen500: 1}, {Intruders: 1}} {
 		o, jobs := served(t, pushing(f))
 		r, err := submit.Run(t.Context(), o)
-		if err != nil || r.Receipt.State != formats.JobCompleted || len(r.Receipt.Files) != 1 || jobs() != 1+f.Intruders {
+		if err != nil || r.Receipt.State != receipts.JobCompleted || len(r.Receipt.Files) != 1 || jobs() != 1+f.Intruders {
 			t.Errorf("%+v: %+v, %v, %d jobs", f, r.Receipt, err, jobs())
 		}
 	}

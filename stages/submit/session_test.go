@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // options are those of an order, in this process.
@@ -33,10 +34,10 @@ func bucket(t *testing.T, uri string) *storage.Bucket {
 }
 
 // kind runs submit and wants an error of a kind.
-func kind(t *testing.T, o submit.Options, want stages.Kind) *stages.Error {
+func kind(t *testing.T, o submit.Options, want fault.Kind) *fault.Error {
 	t.Helper()
 	result, err := submit.Run(t.Context(), o)
-	var e *stages.Error
+	var e *fault.Error
 	if !errors.As(err, &e) || e.Kind != want {
 		t.Fatalf("%v (%+v), want kind %s", err, result.Receipt, want)
 	}
@@ -46,7 +47,7 @@ func kind(t *testing.T, o submit.Options, want stages.Kind) *stages.Error {
 func completes(t *testing.T, o submit.Options) submit.Result {
 	t.Helper()
 	result, err := submit.Run(t.Context(), o)
-	if err != nil || result.Receipt.State != formats.JobCompleted {
+	if err != nil || result.Receipt.State != receipts.JobCompleted {
 		t.Fatalf("%v, %+v", err, result.Receipt)
 	}
 	return result

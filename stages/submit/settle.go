@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // settle finds out how the newest attempt ended, and ends it if its owner is
@@ -31,7 +31,7 @@ func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 	case a.done != nil:
 		return a.done, nil
 	case alive:
-		return nil, stages.Errorf(stages.KindTemporary,
+		return nil, fault.Errorf(fault.Temporary,
 			"wait for it; if that process has died, the next run takes over when its lease ends",
 			"submit: %s is submitting this batch", a.Owner)
 	}
@@ -48,7 +48,7 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 			return nil, err
 		}
 		if !won {
-			return nil, stages.Errorf(stages.KindTemporary, "run the same command again",
+			return nil, fault.Errorf(fault.Temporary, "run the same command again",
 				"submit: %s has just begun to send this batch", a.Owner)
 		}
 	}
@@ -70,13 +70,13 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 // unseen returns the error of a batch that was sent and whose trainer cannot be
 // asked. The attempt stays open: the next run asks first.
 func (s *session) unseen(ctx context.Context, failure error) error {
-	var ours *stages.Error
+	var ours *fault.Error
 	var misused interface{ Misused() bool }
 	if ctx.Err() != nil || errors.As(failure, &ours) || errors.As(failure, &misused) && misused.Misused() {
 		return kinded(failure)
 	}
-	return stages.Errorf(stages.KindTemporary,
-		"run the same command again: it asks the trainer first and sends nothing twice. "+formats.HintOf(failure),
+	return fault.Errorf(fault.Temporary,
+		"run the same command again: it asks the trainer first and sends nothing twice. "+fault.HintOf(failure),
 		"submit: the end of the job was not seen: %w", failure)
 }
 
@@ -110,7 +110,7 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 			s.refer(ctx, a, out.Job)
 		}
 		within := s.patient && follower == nil && !s.settled()
-		running := err == nil && (out.State == formats.JobRunning || out.State == formats.JobPending)
+		running := err == nil && (out.State == receipts.JobRunning || out.State == receipts.JobPending)
 		switch {
 		case err != nil:
 			if failed++; !within || failed >= askAgain {
@@ -153,9 +153,9 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 	out = s.policyAfter(ctx, a, out)
 	end := done{Why: out.Message}
 	switch {
-	case out.State == formats.JobFailed && out.Clean:
+	case out.State == receipts.JobFailed && out.Clean:
 		end.Void = true
-	case out.State == formats.JobRunning || out.State == formats.JobPending:
+	case out.State == receipts.JobRunning || out.State == receipts.JobPending:
 		return nil, s.running(ctx, a, out)
 	case out.State != backends.JobUnknown && out.State != "":
 		end.Receipt = s.receipt(a.intent, a.sent, out)
@@ -164,7 +164,7 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 		if err != nil {
 			return nil, kinded(err)
 		}
-		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy,
+		out = backends.Outcome{State: receipts.JobCompleted, StepAfter: state.Step, Policy: state.Policy,
 			Message: "confirmed as trained by --assume-trained: " + out.Message}
 		if known := a.sent.Before.Policy; !a.Assumes && known != nil && state.Policy != nil && *known == *state.Policy {
 			out.Policy = nil // it is that of before the training
@@ -173,7 +173,7 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 	case s.Resubmit && !s.resent:
 		end.Void, end.Settled = true, "resubmit"
 	case out.MayChange && !s.patient:
-		return nil, stages.Errorf(stages.KindTemporary, "look again later, or with `rollmill job wait`",
+		return nil, fault.Errorf(fault.Temporary, "look again later, or with `rollmill job wait`",
 			"submit: it is not known yet whether the batch was trained: %s", out.Message)
 	default:
 		return nil, s.person(a, out)
@@ -185,7 +185,7 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 // policy before it, and none after it, is asked; if it does not know, nothing may be
 // sampled from the policy before, which the receipt does not repeat.
 func (s *session) policyAfter(ctx context.Context, a *attempt, out backends.Outcome) backends.Outcome {
-	if out.State != formats.JobCompleted || out.Policy != nil || a.sent == nil || a.sent.Before.Policy == nil {
+	if out.State != receipts.JobCompleted || out.Policy != nil || a.sent == nil || a.sent.Before.Policy == nil {
 		return out
 	}
 	before := a.sent.Before
@@ -211,13 +211,13 @@ func (s *session) policyAfter(ctx context.Context, a *attempt, out backends.Outc
 
 // PolicyNow returns the receipt of a training whose trainer did not name its policy, with
 // what the trainer says now. before is the policy that was trained.
-func (o *Options) PolicyNow(ctx context.Context, r formats.Receipt, before formats.Policy) (*formats.Receipt, error) {
+func (o *Options) PolicyNow(ctx context.Context, r receipts.Receipt, before receipts.Policy) (*receipts.Receipt, error) {
 	state, err := o.Trainer.Begin(ctx, &before)
 	if err != nil {
 		return &r, kinded(err)
 	}
 	if state.Policy == nil || *state.Policy == before {
-		return &r, stages.Errorf(stages.KindPerson, "let the trainer answer begin with the policy as it is now, and run the same command again",
+		return &r, fault.Errorf(fault.Person, "let the trainer answer begin with the policy as it is now, and run the same command again",
 			"the batch was trained, and the trainer does not name the policy since: the next epoch would be sampled from the one before")
 	}
 	r.Policy = state.Policy
@@ -228,7 +228,7 @@ func (o *Options) PolicyNow(ctx context.Context, r formats.Receipt, before forma
 // its submission's token gets no receipt yet.
 func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome) error {
 	if a.job == nil {
-		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait",
+		return fault.Errorf(fault.Temporary, "run the same command again, or with --wait",
 			"submit: the batch is being trained: %s", out.Message)
 	}
 	out.Job = a.job.Job
@@ -244,7 +244,7 @@ func (s *session) person(a *attempt, out backends.Outcome) error {
   If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained
   If the batch was not trained: rollmill submit --in %[1]s --out %[2]s --resubmit
   The wrong flag loses the batch or trains it twice`, a.Curated, s.Out)
-	return stages.Errorf(stages.KindPerson, help,
+	return fault.Errorf(fault.Person, help,
 		"submit: it is unknown whether the batch %q was trained: %s began to send it at %s to %s and did not see the end; %s",
 		a.Curated, a.Owner, a.sent.At.UTC().Format(time.RFC3339), where, out.Message)
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // stall notices a job without progress for too long: one that waits for
@@ -36,7 +36,7 @@ func (w *stall) look(out backends.Outcome) error {
 		return nil
 	}
 	if quiet := now.Sub(w.since); quiet >= w.limit {
-		return stages.Errorf(stages.KindTemporary,
+		return fault.Errorf(fault.Temporary,
 			"check the trainer; the same command continues to wait, and `rollmill job cancel` ends the job",
 			"submit: the job %q shows nothing new for %s: it is %s: %s", out.Job, quiet.Round(time.Second), out.State,
 			out.Message)

@@ -14,18 +14,21 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Result is what submit prints with --json.
 type Result struct {
 	stages.Report
-	Receipt  *formats.Receipt     `json:"receipt,omitempty"`
+	Receipt  *receipts.Receipt    `json:"receipt,omitempty"`
 	Attached bool                 `json:"attached"` // the batch had been submitted before; nothing was sent now
 	Stats    *backends.BatchStats `json:"load,omitempty"`
 	Problems []backends.Problem   `json:"problems,omitempty"` // the first of them; Failures counts all by reason
@@ -41,11 +44,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout,
-			stages.Errorf(stages.KindTemporary, "run the same command again: it attaches to the job",
+			fault.Errorf(fault.Temporary, "run the same command again: it attaches to the job",
 				"submit: gave up after %s", o.Timeout))
 		defer cancel()
 	}
-	d, err := dataset.Open(ctx, o.In.URI, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: formats.KindTrajectories})
+	d, err := dataset.Open(ctx, o.In.URI, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: schema.KindTrajectories})
 	if err != nil {
 		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
 	}
@@ -82,7 +85,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 type session struct {
 	Options
 	data   *dataset.Dataset
-	target formats.Target
+	target receipts.Target
 	ledger *ledger
 	stats  backends.BatchStats
 	result Result
@@ -103,8 +106,8 @@ type session struct {
 	ofEpoch []epochClaim     // other submissions of its epoch, by the ledger
 	resent  bool             // --resubmit has taken effect
 
-	replaced *formats.Receipt // another batch's, to be replaced
-	patient  bool             // a trainer that trains within the request is asked until it knows the end
+	replaced *receipts.Receipt // another batch's, to be replaced
+	patient  bool              // a trainer that trains within the request is asked until it knows the end
 }
 
 // newSession returns a session; digest is that of what is submitted.
@@ -146,7 +149,7 @@ func nameless(settings backends.Identity) backends.Identity {
 // stored returns a target, or a trainer's settings, as records have it: without
 // secrets. Keys are computed from it, so that replacing a secret does not make
 // another submission.
-func stored[T formats.Target | backends.Identity](ctx context.Context, v T) T {
+func stored[T receipts.Target | backends.Identity](ctx context.Context, v T) T {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return v
@@ -200,7 +203,7 @@ func (s *session) run(ctx context.Context) error {
 // match returns the newest attempt, as damaged if the existing receipt is of an
 // attempt that the ledger does not have or does not know to have ended so:
 // records were deleted, or it is another ledger.
-func (s *session) match(ctx context.Context, a *attempt, old *formats.Receipt) (*attempt, error) {
+func (s *session) match(ctx context.Context, a *attempt, old *receipts.Receipt) (*attempt, error) {
 	if old == nil || s.resent || a != nil && a.damage != nil {
 		return a, nil
 	}
@@ -215,7 +218,7 @@ func (s *session) match(ctx context.Context, a *attempt, old *formats.Receipt) (
 
 // oldReceipt returns the existing receipt if it belongs to this submission. A
 // receipt of another one is an error, unless it is to be replaced.
-func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
+func (s *session) oldReceipt(ctx context.Context) (*receipts.Receipt, error) {
 	r, err := ReadReceipt(ctx, s.Receipt)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -248,12 +251,12 @@ func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 	if s.Overwrite {
 		return nil, s.notNewer(ctx, r)
 	}
-	return nil, stages.Errorf(stages.KindUsage, "write to another --out, or replace it with --overwrite", "submit: %s", what)
+	return nil, fault.Errorf(fault.Usage, "write to another --out, or replace it with --overwrite", "submit: %s", what)
 }
 
 // notNewer refuses to replace a receipt that was written after the command began:
 // its user asked for an older one to be replaced.
-func (s *session) notNewer(ctx context.Context, r *formats.Receipt) error {
+func (s *session) notNewer(ctx context.Context, r *receipts.Receipt) error {
 	s.replaced = r
 	if s.Newer == nil {
 		return nil
@@ -262,16 +265,16 @@ func (s *session) notNewer(ctx context.Context, r *formats.Receipt) error {
 	if err != nil || !newer {
 		return err
 	}
-	return stages.Errorf(stages.KindUsage, "look at it, and run the command again to replace it",
+	return fault.Errorf(fault.Usage, "look at it, and run the command again to replace it",
 		"submit: the receipt at %q was written after this command began (%s)", s.Out, r.Curated)
 }
 
-func ended(r *formats.Receipt) bool {
-	return r.State != formats.JobPending && r.State != formats.JobRunning
+func ended(r *receipts.Receipt) bool {
+	return r.State != receipts.JobPending && r.State != receipts.JobRunning
 }
 
 // nothing writes the receipt of an empty batch: the policy stays the same.
-func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
+func (s *session) nothing(ctx context.Context, old *receipts.Receipt) error {
 	s.Logger().Warn("nothing is submitted: the curated dataset is empty, and the policy stays as it is", "dataset",
 		s.data.URI())
 	if old != nil {
@@ -287,22 +290,22 @@ func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
 	}
 	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID,
 		Epoch: s.Epoch, CreatedAt: s.began}, nil,
-		backends.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
+		backends.Outcome{State: receipts.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
 	return s.deliver(ctx, r)
 }
 
 // attach returns the receipt of a job that was submitted before.
-func (s *session) attach(ctx context.Context, r *formats.Receipt) error {
+func (s *session) attach(ctx context.Context, r *receipts.Receipt) error {
 	s.result.Attached, s.result.UpToDate = true, true
 	return s.deliver(ctx, r)
 }
 
 // deliver writes the receipt, unless it already exists.
-func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
+func (s *session) deliver(ctx context.Context, r *receipts.Receipt) error {
 	s.setReceipt(r)
 	there, err := ReadReceipt(ctx, s.Receipt)
 	if err == nil && there.Key != "" && there.Key != r.Key && (s.replaced == nil || !sameReceipt(there, s.replaced)) {
-		return stages.Errorf(stages.KindUsage,
+		return fault.Errorf(fault.Usage,
 			"run the command again with another --out: the ledger has what became of this batch, which is not trained again",
 			"submit: %q got the receipt of another batch meanwhile (%s); this one is %s", s.Out, there.Curated, r.State)
 	}
@@ -314,7 +317,7 @@ func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
 	return verdict(r)
 }
 
-func sameReceipt(a, b *formats.Receipt) bool {
+func sameReceipt(a, b *receipts.Receipt) bool {
 	return a.Key == b.Key && a.State == b.State && a.StartedAt.Equal(b.StartedAt)
 }
 
@@ -370,10 +373,10 @@ func (s *session) dryRun(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.Receipt {
+func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *receipts.Receipt {
 	now := s.Clock().UTC()
-	r := &formats.Receipt{
-		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run,
+	r := &receipts.Receipt{
+		Format: receipts.Format, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run,
 		RunID: in.RunID, Epoch: in.Epoch,
 		Curated: in.Curated, CuratedDigest: in.Digest,
 		Trajectories: in.Stats.Trajectories, Groups: in.Stats.Groups, Tokens: in.Stats.Tokens,
@@ -389,7 +392,7 @@ func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.
 			continue
 		}
 		if r.Sequences == nil {
-			r.Sequences = map[string]formats.Balance{}
+			r.Sequences = map[string]receipts.Balance{}
 		}
 		r.Sequences[f.Name] = f.Sequences.Balance()
 	}
@@ -401,7 +404,7 @@ func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.
 	}
 	if sent != nil {
 		r.StepBefore = sent.Before.Step
-		if out.State != formats.JobCompleted {
+		if out.State != receipts.JobCompleted {
 			r.Policy = cmp.Or(r.Policy, sent.Before.Policy)
 		}
 	}

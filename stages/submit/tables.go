@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -29,9 +30,9 @@ func (o *Options) compare(ctx context.Context, d *dataset.Dataset) (digest strin
 		}
 		digest += " " + name + " " + t.RowsDigest.String()
 		switch name {
-		case formats.TablePairs:
+		case schema.TablePairs:
 			tables.Pairs = rowsOf[formats.Pair](ctx, d, name)
-		case formats.TableLabels:
+		case schema.TableLabels:
 			tables.Labels = rowsOf[formats.Label](ctx, d, name)
 		}
 	}

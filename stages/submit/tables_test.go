@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -21,11 +22,11 @@ import (
 func paired(t *testing.T, pairs int) string {
 	t.Helper()
 	uri := filepath.Join(t.TempDir(), "curate")
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, second := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, formats.TablePairs, -1)
+	rows, second := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, schema.TablePairs, -1)
 	for group := range backendtest.Batch() {
 		if err == nil {
 			err = rows.Write(t.Context(), group)
@@ -95,7 +96,7 @@ func TestPairsAreOfTheBatch(t *testing.T) {
 // TestADamagedTable: it is told by its part, and nothing is submitted.
 func TestADamagedTable(t *testing.T) {
 	in, ledger := paired(t, 9), filepath.Join(t.TempDir(), "ledger")
-	parts, err := filepath.Glob(filepath.Join(in, formats.TablePairs, "*.parquet"))
+	parts, err := filepath.Glob(filepath.Join(in, schema.TablePairs, "*.parquet"))
 	if err != nil || len(parts) != 1 {
 		t.Fatal(parts, err)
 	}

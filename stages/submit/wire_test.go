@@ -16,6 +16,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 )
 
@@ -61,7 +63,7 @@ func TestWireForm(t *testing.T) {
 		handed.Bytes, written.Bytes = info.Size(), info.Size()
 	}
 	for name, c := range map[string]answer{"rollmill submit to an ART server": handed, "rollmill submit to a file": written} {
-		if show(name, rows, c); c.State != formats.JobCompleted || c.Peak >= 256<<20 {
+		if show(name, rows, c); c.State != receipts.JobCompleted || c.Peak >= 256<<20 {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -123,7 +125,7 @@ func harness(t *testing.T, in string) (m answer) {
 // large writes a curated dataset of that many rows, or a few more.
 func large(t *testing.T, uri string, rows int) int64 {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

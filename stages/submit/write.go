@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Store stores small records by key; a *storage.Bucket is one. Read of a
@@ -23,25 +24,25 @@ type Store interface {
 
 // ReadReceipt reads the receipt under submit's --out. A missing one is
 // fs.ErrNotExist.
-func ReadReceipt(ctx context.Context, s Store) (*formats.Receipt, error) {
-	data, err := fetch(ctx, s, formats.ReceiptFile, maxReceipt)
+func ReadReceipt(ctx context.Context, s Store) (*receipts.Receipt, error) {
+	data, err := fetch(ctx, s, receipts.File, maxReceipt)
 	if err != nil {
 		return nil, err
 	}
-	var r formats.Receipt
+	var r receipts.Receipt
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, formats.Invalid(formats.ReceiptFile, "", err, "is not a receipt")
+		return nil, fault.Invalid(receipts.File, "", err, "is not a receipt")
 	}
-	if r.Format != formats.ReceiptFormat {
-		return nil, formats.Invalid(formats.ReceiptFile, "it was written by another version of rollmill", nil,
-			"format is %q, want %q", r.Format, formats.ReceiptFormat)
+	if r.Format != receipts.Format {
+		return nil, fault.Invalid(receipts.File, "it was written by another version of rollmill", nil,
+			"format is %q, want %q", r.Format, receipts.Format)
 	}
 	compact(&r)
 	return &r, nil
 }
 
 // compact removes the indentation that storing added to the metric lines.
-func compact(r *formats.Receipt) {
+func compact(r *receipts.Receipt) {
 	for i, line := range r.MetricSteps {
 		var out bytes.Buffer
 		if json.Compact(&out, line) == nil {
@@ -52,7 +53,7 @@ func compact(r *formats.Receipt) {
 
 // trim cuts a receipt's metric lines to the size limit of records: it removes
 // those in the middle, and the message says so.
-func trim(r *formats.Receipt) {
+func trim(r *receipts.Receipt) {
 	var bytes int
 	for _, line := range r.MetricSteps {
 		bytes += len(line)
@@ -70,9 +71,9 @@ func trim(r *formats.Receipt) {
 }
 
 // WriteReceipt creates or replaces the receipt.
-func WriteReceipt(ctx context.Context, s Store, r *formats.Receipt) error {
+func WriteReceipt(ctx context.Context, s Store, r *receipts.Receipt) error {
 	trim(r)
-	return write(ctx, s, formats.ReceiptFile, r)
+	return write(ctx, s, receipts.File, r)
 }
 
 func write(ctx context.Context, s Store, key string, v any) error {

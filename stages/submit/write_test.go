@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // careless overwrites what it should only create.
@@ -22,7 +22,7 @@ func TestAStoreThatOverwritesIsRefused(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
 	o.Ledger = careless{bucket(t, place.Ledger)}
-	if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), "must only be created") {
+	if e := kind(t, o, fault.Usage); !strings.Contains(e.Error(), "must only be created") {
 		t.Error(e)
 	}
 	if len(server.Batches()) != 0 {

@@ -28,6 +28,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/storage"
@@ -124,7 +126,7 @@ func signals(t *formats.Trajectory) (out []formats.Signal) {
 // write makes rollouts, a shard on each processor, and then their scores.
 func write(ctx context.Context, rollout, score string, o random.Options) error {
 	of := min(runtime.NumCPU(), o.Groups)
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
 	err := writeShards(ctx, rollout, spec, of, o, func(w *dataset.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
 		return w.Write(ctx, rows)
 	})
@@ -136,7 +138,7 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 		return err
 	}
 	ref := base.Ref("base", score)
-	spec = dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}
+	spec = dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}
 	return writeShards(ctx, score, spec, of, o, func(w *dataset.TableWriter[formats.Score], _ int64, rows []formats.Trajectory) error {
 		scores := make([]formats.Score, len(rows))
 		for i, r := range rows {
@@ -194,7 +196,7 @@ func scan(ctx context.Context, uri string) error {
 			if err != nil {
 				return err
 			}
-			g := group.Grouper{Estimator: estimator, Setup: group.Setup{Tolerance: formats.FlatTolerance, Solved: 1}}
+			g := group.Grouper{Estimator: estimator, Setup: group.Setup{Tolerance: training.FlatTolerance, Solved: 1}}
 			slice, err := d.Slice(ctx, i, slices)
 			if err != nil {
 				return err

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -55,7 +54,7 @@ var exitCodes = []struct {
 func exitCode(ctx context.Context, err error) int {
 	var (
 		gate   *dataset.GateError
-		staged *stages.Error
+		staged *fault.Error
 		signal Interrupted
 		status Exit
 		exists *dataset.ExistsError
@@ -72,13 +71,13 @@ func exitCode(ctx context.Context, err error) int {
 		return status.Code
 	case errors.As(err, &gate):
 		return ExitGate
-	case errors.As(err, &staged) && staged.Kind != stages.KindFailed:
+	case errors.As(err, &staged) && staged.Kind != fault.Failed:
 		return kindCodes[staged.Kind]
 	case errors.As(err, &exists), errors.As(err, &misused) && misused.Misused():
 		return ExitUsage
 	case errors.Is(err, storage.ErrTemporary), errors.As(err, &temporary) && temporary.Temporary():
 		return ExitTemporary
-	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist), errors.Is(err, regular.ErrNot),
+	case errors.Is(err, fault.ErrInvalid), errors.Is(err, storage.ErrNotExist), errors.Is(err, regular.ErrNot),
 		errors.Is(err, syscall.ENOTDIR):
 		return ExitInput
 	}
@@ -93,17 +92,17 @@ type Exit struct {
 
 func (e Exit) Error() string { return e.What }
 
-var kindCodes = map[stages.Kind]int{
-	stages.KindFailed:    ExitFailed,
-	stages.KindUsage:     ExitUsage,
-	stages.KindBudget:    ExitBudget,
-	stages.KindPerson:    ExitPerson,
-	stages.KindTemporary: ExitTemporary,
+var kindCodes = map[fault.Kind]int{
+	fault.Failed:    ExitFailed,
+	fault.Usage:     ExitUsage,
+	fault.Budget:    ExitBudget,
+	fault.Person:    ExitPerson,
+	fault.Temporary: ExitTemporary,
 }
 
 // hint returns the first hint in an error's tree, or a hint for its kind.
 func hint(err error) string {
-	if h := formats.HintOf(err); h != "" {
+	if h := fault.HintOf(err); h != "" {
 		return h
 	}
 	switch {
@@ -119,7 +118,7 @@ func hint(err error) string {
 		return "create the bucket, or check its name and region; data in a deleted bucket is lost"
 	case errors.Is(err, storage.ErrTemporary):
 		return "run the same command again; finished work is kept"
-	case errors.Is(err, formats.ErrInvalid):
+	case errors.Is(err, fault.ErrInvalid):
 		return "it was truncated or changed after it was written: restore it, or write it again with --overwrite"
 	case errors.Is(err, syscall.ENOSPC):
 		return "free some space and run the same command again; finished work is kept"
@@ -130,7 +129,7 @@ func hint(err error) string {
 // Usagef returns a usage error: a wrong flag, config key or argument. hint says
 // what to do, and may be empty.
 func Usagef(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, format, args...)
+	return fault.Errorf(fault.Usage, hint, format, args...)
 }
 
 // exitHelp returns the list of exit codes for --help.

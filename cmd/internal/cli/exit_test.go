@@ -11,10 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestExitCodes checks the exit codes, which programs rely on: lines may be added
@@ -29,16 +28,16 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"nothing wrong", nil, 0},
 		{"any error", errors.New("x"), 1},
-		{"failed", stages.Errorf(stages.KindFailed, "", "x"), 1},
-		{"failed for bad input", stages.Errorf(stages.KindFailed, "", "x: %w", formats.Invalid("x", "", nil, "x")), 4},
-		{"usage", fmt.Errorf("score: %w", stages.Errorf(stages.KindUsage, "", "x")), 2},
+		{"failed", fault.Errorf(fault.Failed, "", "x"), 1},
+		{"failed for bad input", fault.Errorf(fault.Failed, "", "x: %w", fault.Invalid("x", "", nil, "x")), 4},
+		{"usage", fmt.Errorf("score: %w", fault.Errorf(fault.Usage, "", "x")), 2},
 		{"gate", fmt.Errorf("curate: %w", gate), 3},
-		{"invalid input", fmt.Errorf("score: %w", formats.Invalid("x", "", nil, "x")), 4},
+		{"invalid input", fmt.Errorf("score: %w", fault.Invalid("x", "", nil, "x")), 4},
 		{"missing input", fmt.Errorf("score: %w", storage.ErrNotExist), 4},
 		{"a file for a folder", fmt.Errorf("report: %w", syscall.ENOTDIR), 4},
-		{"budget", stages.Errorf(stages.KindBudget, "", "x"), 5},
-		{"person", stages.Errorf(stages.KindPerson, "", "x"), 6},
-		{"temporary", stages.Errorf(stages.KindTemporary, "", "x"), 75},
+		{"budget", fault.Errorf(fault.Budget, "", "x"), 5},
+		{"person", fault.Errorf(fault.Person, "", "x"), 6},
+		{"temporary", fault.Errorf(fault.Temporary, "", "x"), 75},
 		{"a full disk", fmt.Errorf("score: %w", syscall.ENOSPC), 1},
 		{"temporary storage", fmt.Errorf("score: %w", storage.ErrTemporary), 75},
 	} {
@@ -84,14 +83,14 @@ func TestExitHelp(t *testing.T) {
 }
 
 func TestHint(t *testing.T) {
-	deep := fmt.Errorf("a: %w", errors.Join(errors.New("b"), formats.Invalid("x", "look there", nil, "c")))
+	deep := fmt.Errorf("a: %w", errors.Join(errors.New("b"), fault.Invalid("x", "look there", nil, "c")))
 	if got := hint(deep); got != "look there" {
 		t.Errorf("hint of %q: %q", deep, got)
 	}
 	if got := hint(fmt.Errorf("reading: %w", storage.ErrDenied)); got == "" {
 		t.Error("permission denied has no hint")
 	}
-	if got := hint(formats.Invalid("x", "", nil, "cut short")); got == "" {
+	if got := hint(fault.Invalid("x", "", nil, "cut short")); got == "" {
 		t.Error("damaged input has no hint")
 	}
 }

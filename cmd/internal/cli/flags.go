@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // globalHeading is the heading of the flags that every command has.
@@ -64,7 +64,7 @@ var badValue = regexp.MustCompile(`^(?s)invalid (?:boolean )?value (".*") for (?
 // flagError converts an error of the flag parser to a usage error with a hint;
 // otherwise is the hint if nothing better is known.
 func (a *App) flagError(cmd Command, err error, otherwise string, options []*option) error {
-	var staged *stages.Error
+	var staged *fault.Error
 	if errors.As(err, &staged) {
 		return err
 	}

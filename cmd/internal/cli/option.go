@@ -8,9 +8,8 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // option is a flag and its config key: all settings of one name. There are
@@ -94,12 +93,12 @@ func (o *option) chosen() bool {
 // refused returns the usage error for a refused value. where names the flag or
 // the line of the config file.
 func (o *option) refused(where, text string, err error) error {
-	var staged *stages.Error
+	var staged *fault.Error
 	switch {
 	case errors.As(err, &staged):
 		return staged
-	case formats.HintOf(err) != "":
-		return Usagef(formats.HintOf(err), "%s: %w", where, err)
+	case fault.HintOf(err) != "":
+		return Usagef(fault.HintOf(err), "%s: %w", where, err)
 	case o.Type == plugin.Text || o.Type == plugin.Object:
 		return Usagef(o.hint(), "%s: %w", where, err)
 	case o.Type == plugin.Duration:

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/records"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 	"github.com/rollmill/rollmill/pipelines/run"
@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/echo"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // echoed is the reward that has the log probabilities of a trainer before its first step.
@@ -34,19 +35,19 @@ const missingEcho = 0.1
 // --mismatch: if their mean ratio is far from 1, the error is a *dataset.GateError, too. Either
 // gate may be accepted. A trainer that gave nothing back is an error. No error is one of usage:
 // the batch was trained, and it says where the receipt is.
-func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
+func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error) {
 	report, err := echoReport(ctx, env, in, receipt, at)
 	if err != nil {
 		hint := ""
 		if gate := (*dataset.GateError)(nil); errors.As(err, &gate) {
 			hint = "look at the rows with `rollmill show " + gate.URI + "`; --accept-gate " + gate.Gates[0].Name + " accepts them"
 		}
-		err = stages.Errorf(stages.KindFailed, hint, "the batch was trained, and its receipt is %s; what the trainer gave back: %w", storage.Redact(at), err)
+		err = fault.Errorf(fault.Failed, hint, "the batch was trained, and its receipt is %s; what the trainer gave back: %w", storage.Redact(at), err)
 	}
 	return report, err
 }
 
-func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
+func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error) {
 	out := run.EchoOf(at)
 	given, err := givenBack(ctx, receipt, at)
 	if err != nil {
@@ -92,13 +93,13 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *f
 
 // givenBack copies what a trainer gave back to a Parquet file beside the receipt, and returns
 // its URI.
-func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (string, error) {
+func givenBack(ctx context.Context, receipt *receipts.Receipt, beside string) (string, error) {
 	lines := strings.TrimSuffix(backends.EchoFile, ".parquet") + ".jsonl"
 	named := func(uri string) string { _, name := storage.Split(uri); return name }
 	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return named(uri) == backends.EchoFile || named(uri) == lines })
 	kept := storage.Join(beside, backends.EchoFile)
 	if at < 0 {
-		return "", stages.Errorf(stages.KindFailed, "leave --echo out; backends command and tinker can, and a program must be written for it",
+		return "", fault.Errorf(fault.Failed, "leave --echo out; backends command and tinker can, and a program must be written for it",
 			"submit: the trainer gave nothing back: it named no %s and no %s among its files", backends.EchoFile, lines)
 	}
 	uri := receipt.Files[at]

@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TaskFile is the file of examples to read, and its format.
@@ -65,7 +65,7 @@ func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent
 		if strings.Contains(uri, "*") {
 			hint = "--examples takes one file, and no pattern: write the rows of all into one, as cat does with JSON lines"
 		}
-		return nil, ref, formats.Invalid(ref.URI, hint, storage.ErrNotExist, "no task file")
+		return nil, ref, fault.Invalid(ref.URI, hint, storage.ErrNotExist, "no task file")
 	}
 	if err != nil {
 		return nil, ref, err

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/scratch"
 )
 
@@ -53,7 +53,7 @@ func copyTasks(ctx context.Context, uri, to string) error {
 		}
 		name := filepath.FromSlash(o.Key)
 		if !filepath.IsLocal(name) {
-			return formats.Invalid(storage.Redact(storage.Join(bucket.URI(), o.Key)), "", nil, "not a name of a file in a task")
+			return fault.Invalid(storage.Redact(storage.Join(bucket.URI(), o.Key)), "", nil, "not a name of a file in a task")
 		}
 		data, err := bucket.Read(ctx, o.Key)
 		if err == nil {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // judgeFolder is the folder of cached judges' answers, next to the scores.
@@ -85,14 +85,14 @@ func (a asker) Ask(ctx context.Context, q score.Question) (score.Reply, error) {
 		err = openai.Refuses(err, "that of --judge-key-file, ROLLMILL_JUDGE_API_KEY or OPENAI_API_KEY, in this order",
 			"the judge at %q, model %q: %w", storage.Redact(a.URL), q.Model, err)
 	case !errors.As(err, &refused) || refused.Temporary():
-		err = stages.Errorf(stages.KindTemporary, "run the same command again; answers that were paid for are kept",
+		err = fault.Errorf(fault.Temporary, "run the same command again; answers that were paid for are kept",
 			"asking the judge at %q: %w", storage.Redact(a.URL), err)
 	case refused.TooLong():
 		err = fmt.Errorf("%w: %w", score.ErrTooLong, err)
 	case refused.OfRequest():
 		err = fmt.Errorf("%w: %w", score.ErrRefused, err)
 	default:
-		err = stages.Errorf(stages.KindFailed, "check --judge-url, the model's name and the key",
+		err = fault.Errorf(fault.Failed, "check --judge-url, the model's name and the key",
 			"asking the judge at %q: %w", storage.Redact(a.URL), err)
 	}
 	return score.Reply(answer), err

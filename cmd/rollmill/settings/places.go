@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/report"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Source names the dataset that a command reads.
@@ -136,7 +137,7 @@ func (p *RunPlace) Layout() layout.Layout {
 // Known returns the policy of the receipt at a URI, else the one that the run had
 // before the given epoch: if the run began with a receipt (submit --prepare), the
 // previous epoch must have left one. It returns nil if there is none.
-func (p *RunPlace) Known(ctx context.Context, uri string, epoch *int) (*formats.Policy, error) {
+func (p *RunPlace) Known(ctx context.Context, uri string, epoch *int) (*receipts.Policy, error) {
 	if uri != "" || epoch == nil {
 		return Policy(ctx, uri)
 	}
@@ -213,7 +214,7 @@ func (r EpochRange) Of(ctx context.Context, root string) ([]int, error) {
 	}
 	for e := first; e <= last; e++ {
 		if !slices.Contains(there, e) {
-			return nil, formats.Invalid(storage.Redact(root), "name the folder of epoch-0, and epochs that are in it",
+			return nil, fault.Invalid(storage.Redact(root), "name the folder of epoch-0, and epochs that are in it",
 				storage.ErrNotExist, "--epochs %s: there is no epoch %d", r, e)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -16,7 +16,7 @@ import (
 // WarnSuperseded warns if the receipt at uri names an older policy by a name that
 // stands for a newer one now: a trainer that advances the served policy may serve
 // it under one name, and the name is all that an engine is asked for.
-func WarnSuperseded(ctx context.Context, s *cli.Session, uri string, p *formats.Policy) {
+func WarnSuperseded(ctx context.Context, s *cli.Session, uri string, p *receipts.Policy) {
 	later, newer := nextReceipt(ctx, uri, p.Version)
 	if newer == nil || newer.URL != p.URL || newer.Model != p.Model || strings.Contains(p.Model, "@") {
 		return
@@ -29,7 +29,7 @@ func WarnSuperseded(ctx context.Context, s *cli.Session, uri string, p *formats.
 
 // nextReceipt returns the first receipt after the one at uri whose policy has another
 // version; nil if there is none, or if uri is not in a run.
-func nextReceipt(ctx context.Context, uri string, version int64) (string, *formats.Policy) {
+func nextReceipt(ctx context.Context, uri string, version int64) (string, *receipts.Policy) {
 	root, next := storage.Split(uri)
 	e := 0
 	if next == "submit" {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/pipelines/sandbox/sandboxtest"
 )
@@ -64,7 +66,7 @@ func TestAgentsInOtherLanguages(t *testing.T) {
 	t.Run("a process a trajectory", func(t *testing.T) {
 		rows, log := rolloutOfSandbox(t, fmt.Sprintf("command: python3 '%s'", filepath.Join(agents, "plain_agent.py")))
 		for _, r := range rows {
-			if r.Status != formats.StatusOK || len(r.Messages) != 4 || !strings.HasPrefix(r.Metadata, `{"same":`) {
+			if r.Status != outcomes.StatusOK || len(r.Messages) != 4 || !strings.HasPrefix(r.Metadata, `{"same":`) {
 				t.Errorf("%s %s: %d messages, metadata %s", r.Status, r.Error, len(r.Messages), r.Metadata)
 			}
 		}
@@ -78,7 +80,7 @@ func TestAgentsInOtherLanguages(t *testing.T) {
 			t.Skip("run .ci/venv agents")
 		}
 		rows, log := rolloutOfSandbox(t, fmt.Sprintf("command: '%s' '%s'", python, filepath.Join(agents, "worker.py")), "--agent-workers", "1")
-		if len(rows) != 2 || len(log) != 2 || rows[0].Status != formats.StatusOK || rows[1].Status != formats.StatusOK {
+		if len(rows) != 2 || len(log) != 2 || rows[0].Status != outcomes.StatusOK || rows[1].Status != outcomes.StatusOK {
 			t.Errorf("%d answers: %+v", len(log), rows)
 		}
 	})
@@ -131,7 +133,7 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 // and a tool's result in one path. It returns the samples in the row.
 func checkRealAgent(t *testing.T, row *formats.Trajectory) (sampled []string) {
 	t.Helper()
-	if row.Status != formats.StatusOK || row.TokenSource != formats.TokensChoice || len(row.ToolSets) != 1 {
+	if row.Status != outcomes.StatusOK || row.TokenSource != schema.TokensChoice || len(row.ToolSets) != 1 {
 		t.Errorf("%s: status %s, source %q, %d sets of tools: %s", row.TrajectoryID, row.Status, row.TokenSource, len(row.ToolSets), row.Error)
 	}
 	roles := map[string]int{}

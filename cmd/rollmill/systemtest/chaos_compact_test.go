@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -72,7 +73,7 @@ func inShards(t *testing.T, uri string, of int) *dataset.Dataset {
 	t.Helper()
 	var sealed *dataset.Dataset
 	for i := range of {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: of})
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: of})
 		if err != nil {
 			t.Fatal(err)
 		}

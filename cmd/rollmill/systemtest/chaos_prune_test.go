@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -71,7 +72,7 @@ func chaosRun(t *testing.T, root string) *dataset.Dataset {
 	var first *dataset.Dataset
 	for e := range 2 {
 		uri := storage.Join(root, dataset.EpochFolder(e)+"/rollout")
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"epoch": e}},
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"epoch": e}},
 			dataset.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -54,7 +55,7 @@ func inStores(t *testing.T, f func(t *testing.T, at func(name string) string)) {
 // chaosInputs writes what each stage reads.
 func chaosInputs(t *testing.T, at func(string) string) map[string]string {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

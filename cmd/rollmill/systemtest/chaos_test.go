@@ -16,7 +16,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -47,7 +49,7 @@ type chaosEngine struct {
 
 func newChaosEngine(t *testing.T, seed uint64, share float64) *chaosEngine {
 	e := &chaosEngine{arrived: make(chan int, 1<<16), paid: map[string]int{}, faults: map[string]int{}}
-	e.Engine = &recordertest.Engine{Model: "policy", Source: formats.TokensChoice, Fault: func(n int, q recordertest.Request) recordertest.Fault {
+	e.Engine = &recordertest.Engine{Model: "policy", Source: schema.TokensChoice, Fault: func(n int, q recordertest.Request) recordertest.Fault {
 		dice := rand.New(rand.NewPCG(seed, uint64(n)))
 		var f recordertest.Fault
 		if dice.Float64() < share {
@@ -282,9 +284,9 @@ func checkChaos(t *testing.T, e *chaosEngine, rows []formats.Trajectory, example
 		}
 		seen[id] = true
 		switch r.Status {
-		case formats.StatusOK:
+		case outcomes.StatusOK:
 			checkSampled(t, id, r, sampled)
-		case formats.StatusFailed:
+		case outcomes.StatusFailed:
 			if r.FailureClass == "" || r.Error == "" {
 				t.Errorf("%s failed without a class or an error", id)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -124,7 +125,7 @@ func TestHarborEpoch(t *testing.T) {
 	}
 	solved := 0
 	for _, r := range rows {
-		if r.Status != formats.StatusOK || r.Reward == nil {
+		if r.Status != outcomes.StatusOK || r.Reward == nil {
 			t.Errorf("%s %d: %s %s", r.ExampleID, r.Generation, r.FailureClass, r.Error)
 		} else if *r.Reward == 1 {
 			solved++

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 const addTools = `[{"type":"function","function":{"name":"add","description":"add two numbers","parameters":{"type":"object","properties":{"a":{"enum":[1,2]},"b":{"enum":[3]}},"required":["a","b"]}}}]`
@@ -59,7 +60,7 @@ func TestLlamaServer(t *testing.T) {
 			func(r *formats.Trajectory) bool { return len(r.Messages[1].ToolCalls) > 0 }},
 		// of a call that was cut, given back
 		{"tools in a conversation", text, []string{"--agent", "chat", "--tool", "add=echo 5", "--tools", tools, "--sampling", "max_tokens=150"}, "some",
-			formats.FailEngine, "Failed to parse tool call arguments",
+			outcomes.FailEngine, "Failed to parse tool call arguments",
 			func(r *formats.Trajectory) bool {
 				return len(r.Messages) > 2 && r.Messages[2].Role == "tool" && r.Messages[3].Sampled
 			}},
@@ -68,23 +69,23 @@ func TestLlamaServer(t *testing.T) {
 			ask("chat/completions", `{"stream":true,"tools":`+addTools+`,"tool_choice":"required","max_tokens":150,`+question+`}`)}, "none", "", "",
 			func(r *formats.Trajectory) bool { return len(r.Messages[1].ToolCalls) > 0 }},
 		// the engine counts only one of them
-		{"two choices", text, []string{"--agent", ask("chat/completions", `{"n":2,`+question+`}`)}, "all", formats.FailLogprobMismatch,
+		{"two choices", text, []string{"--agent", ask("chat/completions", `{"n":2,`+question+`}`)}, "all", outcomes.FailLogprobMismatch,
 			"completion tokens", nil},
 		// incomplete characters are merged
-		{"any bytes", bytes, []string{"--agent", "chat", "--sampling", "max_tokens=4"}, "some", formats.FailLogprobMismatch, "completion tokens", nil},
+		{"any bytes", bytes, []string{"--agent", "chat", "--sampling", "max_tokens=4"}, "some", outcomes.FailLogprobMismatch, "completion tokens", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rows := rolloutAt(t, c.url, 8, c.args...)
 			held, failed := c.holds == nil, 0
 			for i := range rows {
 				r := &rows[i]
-				if r.Status != formats.StatusFailed {
+				if r.Status != outcomes.StatusFailed {
 					checkLlama(t, r)
 					held = held || c.holds(r)
 					continue
 				}
 				failed++
-				if missing := r.FailureClass == formats.FailNoLogprobs && c.name == "any bytes"; !missing &&
+				if missing := r.FailureClass == outcomes.FailNoLogprobs && c.name == "any bytes"; !missing &&
 					(r.FailureClass != c.class || !strings.Contains(r.Error, c.says)) {
 					t.Errorf("%s: %s: %s", r.TrajectoryID, r.FailureClass, r.Error)
 				}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -92,7 +93,7 @@ func newEngine(t *testing.T, models ...string) (url, examples string) {
 // trajectoriesAt returns a dataset of trajectories and its rows.
 func trajectoriesAt(t *testing.T, uri string) (*dataset.Dataset, []formats.Trajectory) {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: schema.KindTrajectories})
 	if err != nil {
 		t.Fatal(err)
 	}

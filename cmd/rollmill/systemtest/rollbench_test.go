@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 const (
@@ -91,7 +91,7 @@ func checkBench(t *testing.T, uri string, episodes int) {
 	t.Helper()
 	_, rows := trajectoriesAt(t, uri)
 	for _, r := range rows {
-		if r.Status != formats.StatusOK || r.SampledTokens != 2*benchTokens || len(r.Messages) != 4 || len(r.Messages[3].TokenIDs) != benchTokens {
+		if r.Status != outcomes.StatusOK || r.SampledTokens != 2*benchTokens || len(r.Messages) != 4 || len(r.Messages[3].TokenIDs) != benchTokens {
 			t.Fatalf("%s: %s, %d messages, %d tokens: %s", r.TrajectoryID, r.Status, len(r.Messages), r.SampledTokens, r.Error)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -34,7 +36,7 @@ func TestVerifiers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			python := verifiersPython(t, c.venv)
-			e := (&recordertest.Engine{Model: "policy", Source: formats.TokensChoice, PromptIDs: true, Script: c.script}).Start(t)
+			e := (&recordertest.Engine{Model: "policy", Source: schema.TokensChoice, PromptIDs: true, Script: c.script}).Start(t)
 			root := t.TempDir()
 			examples := "verifiers:" + c.name
 			if c.own == "player" {
@@ -52,7 +54,7 @@ func TestVerifiers(t *testing.T) {
 				t.Errorf("%d rows", len(rows))
 			}
 			for _, r := range rows {
-				if r.Status != formats.StatusOK || c.calls > 0 && len(r.Calls) != c.calls {
+				if r.Status != outcomes.StatusOK || c.calls > 0 && len(r.Calls) != c.calls {
 					t.Errorf("%s: %s, %d calls: %s", r.ExampleID, r.Status, len(r.Calls), r.Error)
 					continue
 				}
@@ -84,13 +86,13 @@ func TestVerifiersFailures(t *testing.T) {
 		failed           int
 		class, says      string
 	}{
-		{"adds", "environments-0.3", `{"count": 3, "broken": true}`, false, 1, formats.FailAgentExit, "reward sober: ValueError: four is not scored"},
-		{"adds", "environments-0.3", `{"count": 3}`, true, 3, formats.FailEngineRefused, "HTTP 400"},
-		{"doubles", "environments", `{"taskset": {"count": 2}}`, true, 2, formats.FailEngineRefused, "HTTP 400"},
+		{"adds", "environments-0.3", `{"count": 3, "broken": true}`, false, 1, outcomes.FailAgentExit, "reward sober: ValueError: four is not scored"},
+		{"adds", "environments-0.3", `{"count": 3}`, true, 3, outcomes.FailEngineRefused, "HTTP 400"},
+		{"doubles", "environments", `{"taskset": {"count": 2}}`, true, 2, outcomes.FailEngineRefused, "HTTP 400"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			python := verifiersPython(t, c.venv)
-			e := &recordertest.Engine{Model: "policy", Source: formats.TokensChoice, PromptIDs: true}
+			e := &recordertest.Engine{Model: "policy", Source: schema.TokensChoice, PromptIDs: true}
 			if c.refuses {
 				e.Fault = func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Status: 400} }
 			}
@@ -101,7 +103,7 @@ func TestVerifiersFailures(t *testing.T) {
 			failed := 0
 			_, rows := trajectoriesAt(t, made)
 			for _, r := range rows {
-				if r.Status == formats.StatusFailed {
+				if r.Status == outcomes.StatusFailed {
 					failed++
 					if r.FailureClass != c.class || !strings.Contains(r.Error, c.says) || r.Reward != nil {
 						t.Errorf("%s: %s %s", r.ExampleID, r.FailureClass, r.Error)

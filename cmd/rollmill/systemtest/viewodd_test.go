@@ -18,7 +18,9 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // hostile is text that would run a script if a page did not escape it: in an
@@ -91,7 +93,7 @@ type oddMaker struct {
 func oddGroups() iter.Seq[[]formats.Trajectory] {
 	makers := []oddMaker{
 		{oddLong, 2, fillLong}, {oddTool, 2, fillTool}, {oddHostile, 3, fillHostile}, {oddRTL, 2, fillRTL}, {oddImage, 2, fillImage},
-		{oddTree, 2, fillTree}, {oddMarkdown, 2, fillMarkdown}, {oddTokens, 3, fillTokens}, {oddFailures, len(formats.FailureClasses) + 2, fillFailure},
+		{oddTree, 2, fillTree}, {oddMarkdown, 2, fillMarkdown}, {oddTokens, 3, fillTokens}, {oddFailures, len(outcomes.FailureClasses) + 2, fillFailure},
 	}
 	slices.SortFunc(makers, func(a, b oddMaker) int { return strings.Compare(a.id, b.id) })
 	return func(yield func([]formats.Trajectory) bool) {
@@ -101,7 +103,7 @@ func oddGroups() iter.Seq[[]formats.Trajectory] {
 				r := &group[g]
 				*r = formats.Trajectory{TrajectoryID: formats.TrajectoryID("view", m.id, 0, g), Run: "view", ExampleID: m.id, Generation: int32(g),
 					Example: jsonText(map[string]any{"id": m.id, "question": "What follows?", "answer": "42"}),
-					Status:  formats.StatusOK, StopReason: formats.StopDone, Model: "policy", Attempts: 1, StartedAt: 1_700_000_000_000_000,
+					Status:  outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy", Attempts: 1, StartedAt: 1_700_000_000_000_000,
 					FinishedAt: 1_700_000_009_000_000}
 				m.fill(r, g)
 				if r.Answer == "" && len(r.Messages) > 0 {
@@ -223,7 +225,7 @@ func fillTree(r *formats.Trajectory, generation int) {
 	}
 	next := add(r, first, formats.Message{Role: "user", Content: "The helpers answered."})
 	add(r, next, formats.Message{Role: "assistant", Content: fmt.Sprintf("Take the train at nine, plan %d.", generation)})
-	r.Candidates = []formats.Candidate{{Message: int32(len(r.Messages) - 1), Content: "Take a plane.", Reason: formats.CandidateAlternative}}
+	r.Candidates = []formats.Candidate{{Message: int32(len(r.Messages) - 1), Content: "Take a plane.", Reason: outcomes.CandidateAlternative}}
 }
 
 func fillTokens(r *formats.Trajectory, generation int) {
@@ -241,7 +243,7 @@ func fillTokens(r *formats.Trajectory, generation int) {
 		r.SampledTokens += int32(len(texts))
 		at = add(r, at, formats.Message{Role: "user", Content: "Again."})
 	}
-	r.TokenSource = formats.TokensChoice
+	r.TokenSource = schema.TokensChoice
 	r.Calls[0].Target = generation != 0
 	r.Answer = "so on"
 }
@@ -249,14 +251,14 @@ func fillTokens(r *formats.Trajectory, generation int) {
 func fillFailure(r *formats.Trajectory, generation int) {
 	at := add(r, -1, formats.Message{Role: "user", Content: "Try."})
 	switch generation {
-	case len(formats.FailureClasses):
-		r.Status, r.StopReason = formats.StatusTruncated, formats.StopLength
+	case len(outcomes.FailureClasses):
+		r.Status, r.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 		add(r, at, formats.Message{Role: "assistant", Content: "I was cut"})
-	case len(formats.FailureClasses) + 1:
-		r.Status, r.StopReason, r.Messages = formats.StatusSkipped, formats.StopSkipped, nil
+	case len(outcomes.FailureClasses) + 1:
+		r.Status, r.StopReason, r.Messages = outcomes.StatusSkipped, outcomes.StopSkipped, nil
 	default:
-		class := formats.FailureClasses[generation]
-		r.Status, r.StopReason, r.FailureClass = formats.StatusFailed, formats.StopError, class
+		class := outcomes.FailureClasses[generation]
+		r.Status, r.StopReason, r.FailureClass = outcomes.StatusFailed, outcomes.StopError, class
 		r.Error = class + ": exit status 1\nTraceback (most recent call last):\n  File \"agent.py\", line 7\n" +
 			strings.Repeat("    a long line of a program's stderr ", 12)
 	}
@@ -281,7 +283,7 @@ func fillHostile(r *formats.Trajectory, generation int) {
 	}
 	r.SampledTokens = 2
 	if generation == 2 {
-		r.Status, r.FailureClass, r.StopReason = formats.StatusFailed, formats.FailAgentExit, formats.StopError
+		r.Status, r.FailureClass, r.StopReason = outcomes.StatusFailed, outcomes.FailAgentExit, outcomes.StopError
 	}
 }
 

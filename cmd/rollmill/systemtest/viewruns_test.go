@@ -12,16 +12,18 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/run"
 )
 
 // storeRollout writes groups of trajectories as rollout does.
 func storeRollout(ctx context.Context, uri string, epoch int, groups func(yield func([]formats.Trajectory) bool)) error {
 	one := 1.0
-	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
+	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
 		Params: map[string]any{"run": "view", "epoch": epoch},
-		Gates:  []dataset.Gate{{Name: "max-failure-rate", Count: formats.StatusFailed, Of: "rows", Max: &one}}}, dataset.Options{})
+		Gates:  []dataset.Gate{{Name: "max-failure-rate", Count: outcomes.StatusFailed, Of: "rows", Max: &one}}}, dataset.Options{})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -231,7 +232,7 @@ func TestViewOfManyRows(t *testing.T) {
 			for g := range group {
 				reward := float64((n*31+g*7)%1000) / 1000
 				group[g] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("view", example, 0, g), Run: "view", ExampleID: example, Generation: int32(g),
-					Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy", SampledTokens: int32(n % 4000), Answer: "an answer",
+					Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy", SampledTokens: int32(n % 4000), Answer: "an answer",
 					Reward: &reward, Rewards: []formats.NamedReward{{Name: "exact", Value: &reward, Weight: 1}}}
 			}
 			if !yield(group) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
@@ -75,7 +77,7 @@ func TestVLLMForks(t *testing.T) {
 		}
 		forks++
 		all, problem := sequences.Of(row)
-		if problem != nil || row.Status == formats.StatusFailed {
+		if problem != nil || row.Status == outcomes.StatusFailed {
 			t.Fatal(problem, row.Error)
 		}
 		for _, s := range all {
@@ -101,7 +103,7 @@ func TestVLLMForks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stats, err := dataset.ReadAll[formats.GroupStats](t.Context(), d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
+	stats, err := dataset.ReadAll[formats.GroupStats](t.Context(), d, schema.TableGroups, dataset.Range{Rows: d.Tables[schema.TableGroups].Rows})
 	if err != nil || len(stats) != 2+len(before) {
 		t.Errorf("%d groups, %v", len(stats), err)
 	}

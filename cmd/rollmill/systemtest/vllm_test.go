@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // TestVLLM records a real vLLM that serves a tiny trained model. Every token id and
@@ -65,11 +66,11 @@ func TestVLLM(t *testing.T) {
 			called, tokens, failed, worst := 0, 0, 0, 0.0
 			for i := range rows {
 				r := &rows[i]
-				if r.Status == formats.StatusFailed && c.broken && r.FailureClass == formats.FailEngine && strings.Contains(r.Error, "unexpected EOF") {
+				if r.Status == outcomes.StatusFailed && c.broken && r.FailureClass == outcomes.FailEngine && strings.Contains(r.Error, "unexpected EOF") {
 					failed++
 					continue
 				}
-				if r.Status == formats.StatusFailed {
+				if r.Status == outcomes.StatusFailed {
 					t.Errorf("%s: %s: %s", r.TrajectoryID, r.FailureClass, r.Error)
 					continue
 				}

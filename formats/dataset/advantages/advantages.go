@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Batch is datasets that are handed over together.
@@ -25,8 +27,8 @@ type Batch struct {
 func Of(ctx context.Context, sets ...*dataset.Dataset) (*Batch, error) {
 	b, largest, any := &Batch{sets: sets}, 0.0, false
 	for _, d := range sets {
-		_, pairs := d.Tables[formats.TablePairs]
-		if _, labels := d.Tables[formats.TableLabels]; pairs || labels || d.Kind == formats.KindScores {
+		_, pairs := d.Tables[schema.TablePairs]
+		if _, labels := d.Tables[schema.TableLabels]; pairs || labels || d.Kind == schema.KindScores {
 			return nil, nil
 		}
 	}
@@ -36,13 +38,13 @@ func Of(ctx context.Context, sets ...*dataset.Dataset) (*Batch, error) {
 			return nil, err
 		}
 		b.steps = append(b.steps, step)
-		if err := b.eachSize(ctx, i, func(_ string, size *formats.AdvantageSize) {
-			any, largest = any || d.Kind == formats.KindGroups || size.Any(), max(largest, step.after(size))
+		if err := b.eachSize(ctx, i, func(_ string, size *training.AdvantageSize) {
+			any, largest = any || d.Kind == schema.KindGroups || size.Any(), max(largest, step.after(size))
 		}); err != nil {
 			return nil, err
 		}
 	}
-	if b.limit = largest * formats.AdvantageTolerance; !any {
+	if b.limit = largest * training.AdvantageTolerance; !any {
 		return nil, nil
 	}
 	return b, nil
@@ -52,21 +54,21 @@ func Of(ctx context.Context, sets ...*dataset.Dataset) (*Batch, error) {
 func (b *Batch) Step(i int) *Step { return b.steps[i] }
 
 // Of says what trains of trajectories, on whose advantages a step remains.
-func (b *Batch) Of(step *Step, size *formats.AdvantageSize) formats.Training {
+func (b *Batch) Of(step *Step, size *training.AdvantageSize) training.Training {
 	switch {
 	case b == nil:
-		return formats.TrainsByRewards
+		return training.TrainsByRewards
 	case size.Loss || step.after(size) > b.limit:
-		return formats.TrainsSomething
+		return training.TrainsSomething
 	case size.Any():
-		return formats.TrainsNothing
+		return training.TrainsNothing
 	}
-	return formats.NoAdvantages
+	return training.NoAdvantages
 }
 
 // Groups says what trains of each group of dataset i, which is of group, in the order of its
 // statistics; nil for a nil batch. It takes 4 bytes for each group, and if members are scattered 24 more.
-func (b *Batch) Groups(ctx context.Context, i int) (out []formats.Training, err error) {
+func (b *Batch) Groups(ctx context.Context, i int) (out []training.Training, err error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -77,7 +79,7 @@ func (b *Batch) Groups(ctx context.Context, i int) (out []formats.Training, err 
 	}
 	d, at, next, scattered := b.sets[i], map[xxh3.Uint128]int{}, int64(0), false
 	groups := func(f func(*columns)) error {
-		for g, err := range dataset.Each[columns](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+		for g, err := range dataset.Each[columns](ctx, d, schema.TableGroups, dataset.Range{Rows: d.Tables[schema.TableGroups].Rows}) {
 			if err != nil {
 				return err
 			}
@@ -86,7 +88,7 @@ func (b *Batch) Groups(ctx context.Context, i int) (out []formats.Training, err 
 		return nil
 	}
 	err = groups(func(g *columns) {
-		out = append(out, formats.NoAdvantages)
+		out = append(out, training.NoAdvantages)
 		scattered, next = scattered || g.FirstRow != next, next+int64(g.Count)
 	})
 	if err == nil && scattered {
@@ -96,7 +98,7 @@ func (b *Batch) Groups(ctx context.Context, i int) (out []formats.Training, err 
 		return nil, err
 	}
 	k, last := -1, ""
-	return out, b.eachSize(ctx, i, func(group string, size *formats.AdvantageSize) {
+	return out, b.eachSize(ctx, i, func(group string, size *training.AdvantageSize) {
 		switch {
 		case scattered:
 			k = at[xxh3.HashString128(group)]
@@ -110,7 +112,7 @@ func (b *Batch) Groups(ctx context.Context, i int) (out []formats.Training, err 
 }
 
 // EachGroup calls f with the statistics of each group of a dataset of group, and what trains of it.
-func EachGroup(ctx context.Context, d *dataset.Dataset, f func(*formats.GroupStats, formats.Training)) error {
+func EachGroup(ctx context.Context, d *dataset.Dataset, f func(*formats.GroupStats, training.Training)) error {
 	b, err := Of(ctx, d)
 	if err != nil {
 		return err
@@ -120,11 +122,11 @@ func EachGroup(ctx context.Context, d *dataset.Dataset, f func(*formats.GroupSta
 		return err
 	}
 	i := 0
-	for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+	for g, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, dataset.Range{Rows: d.Tables[schema.TableGroups].Rows}) {
 		if err != nil {
 			return err
 		}
-		t := formats.TrainsByRewards
+		t := training.TrainsByRewards
 		if b != nil {
 			t = trains[i]
 		}
@@ -136,18 +138,18 @@ func EachGroup(ctx context.Context, d *dataset.Dataset, f func(*formats.GroupSta
 
 // eachSize calls f with each row's group and the size of its advantages, which is valid until
 // f returns.
-func (b *Batch) eachSize(ctx context.Context, i int, f func(group string, size *formats.AdvantageSize)) error {
+func (b *Batch) eachSize(ctx context.Context, i int, f func(group string, size *training.AdvantageSize)) error {
 	type columns struct {
-		GroupID    string                     `parquet:"group_id,optional,dict"`
-		Advantage  *float64                   `parquet:"advantage,optional"`
-		Advantages []formats.MessageAdvantage `parquet:"advantages,optional,list"` // older files lack it and
-		Losses     []formats.MessageLoss      `parquet:"losses,optional,list"`
+		GroupID    string                      `parquet:"group_id,optional,dict"`
+		Advantage  *float64                    `parquet:"advantage,optional"`
+		Advantages []training.MessageAdvantage `parquet:"advantages,optional,list"` // older files lack it and
+		Losses     []training.MessageLoss      `parquet:"losses,optional,list"`
 	}
 	for m, err := range dataset.Each[columns](ctx, b.sets[i], "", b.sets[i].All()) {
 		if err != nil {
 			return err
 		}
-		var size formats.AdvantageSize
+		var size training.AdvantageSize
 		size.Add(m.Advantage, m.Advantages, m.Losses)
 		f(m.GroupID, &size)
 	}

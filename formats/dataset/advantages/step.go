@@ -6,24 +6,26 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // State reads what group recorded about its advantages. In a dataset without it, they are
 // final.
-func State(d *dataset.Dataset) (*formats.GroupState, error) {
-	if d.Kind != formats.KindGroups || len(d.State) == 0 {
+func State(d *dataset.Dataset) (*training.GroupState, error) {
+	if d.Kind != schema.KindGroups || len(d.State) == 0 {
 		return nil, nil
 	}
-	var s formats.GroupState
+	var s training.GroupState
 	if err := json.Unmarshal(d.State, &s); err != nil {
-		return nil, formats.Invalid(d.URI(), "group the scores again", err, "its manifest has no state of group")
+		return nil, fault.Invalid(d.URI(), "group the scores again", err, "its manifest has no state of group")
 	}
 	return &s, nil
 }
 
-// Step is a formats.BatchStep whose moments are known. A nil one changes nothing.
+// Step is a training.BatchStep whose moments are known. A nil one changes nothing.
 type Step struct{ shift, divisor float64 }
 
 // Apply returns the advantage after the step.
@@ -35,7 +37,7 @@ func (s *Step) Apply(advantage *float64) *float64 {
 }
 
 // after returns the largest magnitude after the step.
-func (s *Step) after(size *formats.AdvantageSize) float64 {
+func (s *Step) after(size *training.AdvantageSize) float64 {
 	if s == nil {
 		return size.After(0, 1)
 	}
@@ -56,11 +58,11 @@ func Remaining(ctx context.Context, d *dataset.Dataset) (*Step, error) {
 	walk := func(f func(value, advantage float64)) error {
 		return each(ctx, d, func(reward, advantage float64) {
 			switch {
-			case step.Of == formats.BatchRewards:
+			case step.Of == training.BatchRewards:
 				f(reward, advantage)
-			case step.Of == formats.BatchNonZero && reward != 0:
+			case step.Of == training.BatchNonZero && reward != 0:
 				f(1, advantage)
-			case step.Of == formats.BatchNonZero:
+			case step.Of == training.BatchNonZero:
 				f(0, advantage)
 			default:
 				f(advantage, advantage)
@@ -78,7 +80,7 @@ func Remaining(ctx context.Context, d *dataset.Dataset) (*Step, error) {
 		out.shift = shift.mean()
 	}
 	mean, unit := values.mean(), values.unit()
-	if step.Of == formats.BatchNonZero {
+	if step.Of == training.BatchNonZero {
 		if mean > 0 {
 			out.divisor = mean
 		}
@@ -94,7 +96,7 @@ func Remaining(ctx context.Context, d *dataset.Dataset) (*Step, error) {
 		n--
 	}
 	std := 0.0
-	if n > 0 && !formats.Flat(values.min, values.max, formats.FlatTolerance) {
+	if n > 0 && !training.Flat(values.min, values.max, training.FlatTolerance) {
 		std = math.Sqrt(squares.mean()*(float64(values.n)/n)) * unit
 	}
 	if std+step.Epsilon > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Schema is the schema version that Newer writes.
@@ -23,7 +24,7 @@ const Schema = "2.99"
 // four trajectories, in which every column has a value in some rows and null in
 // others. It returns the rows.
 func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error) {
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
 		Params: map[string]any{"generations": 4}}
 	shard, err := dataset.Begin(ctx, folder, spec, dataset.Options{})
 	if err != nil {
@@ -79,7 +80,7 @@ func relabel(folder string) error {
 		if err != nil {
 			return err
 		}
-		was, is := `"schema": "`+formats.SchemaVersion+`"`, `"schema": "`+Schema+`"`
+		was, is := `"schema": "`+schema.Version+`"`, `"schema": "`+Schema+`"`
 		if n := bytes.Count(data, []byte(was)); n != 1 {
 			return fmt.Errorf("%s names its schema %d times", path, n)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Trajectory is the wide row of the newer version: the fields of
@@ -38,13 +39,13 @@ type Trajectory struct {
 	SampledTokens    int32  `parquet:"sampled_tokens,delta"`
 	PayloadDigest    string `parquet:"payload_digest"`
 
-	Reward        *float64                   `parquet:"reward,optional"`
-	Rewards       []NamedReward              `parquet:"rewards,list"`
-	ShapedRewards []float64                  `parquet:"shaped_rewards,optional,list"`
-	GroupID       string                     `parquet:"group_id,optional,dict"`
-	Advantage     *float64                   `parquet:"advantage,optional"`
-	Advantages    []formats.MessageAdvantage `parquet:"advantages,optional,list"`
-	Losses        []formats.MessageLoss      `parquet:"losses,optional,list"`
+	Reward        *float64                    `parquet:"reward,optional"`
+	Rewards       []NamedReward               `parquet:"rewards,list"`
+	ShapedRewards []float64                   `parquet:"shaped_rewards,optional,list"`
+	GroupID       string                      `parquet:"group_id,optional,dict"`
+	Advantage     *float64                    `parquet:"advantage,optional"`
+	Advantages    []training.MessageAdvantage `parquet:"advantages,optional,list"`
+	Losses        []training.MessageLoss      `parquet:"losses,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
 	Diverged   string `parquet:"diverged,optional,dict" rollmill:"volatile"`

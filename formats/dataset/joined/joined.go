@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Source is a dataset and the wide rows that it is about.
@@ -27,7 +29,7 @@ func Of(ctx context.Context, d *dataset.Dataset) (*Source, error) {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, formats.Invalid(d.URI(), "make it again", nil, "it has %d rows and its base %q has %d", d.Rows,
+		return nil, fault.Invalid(d.URI(), "make it again", nil, "it has %d rows and its base %q has %d", d.Rows,
 			base.URI(), base.Rows)
 	}
 	return &Source{d, base}, nil
@@ -132,13 +134,13 @@ func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f fu
 // made of other rewards.
 func (s *Source) joiner(ctx context.Context, r dataset.Range) (join func(*formats.Trajectory) error, stop func()) {
 	switch s.Rows.Kind {
-	case formats.KindScores:
+	case schema.KindScores:
 		return following(ctx, s.Rows, r, func(t *formats.Trajectory, r *formats.Score) string {
 			t.Reward, t.Rewards, t.ShapedRewards = r.Reward, r.Rewards, r.ShapedRewards
 			t.Advantage, t.Advantages, t.Losses = nil, nil, nil
 			return r.TrajectoryID
 		})
-	case formats.KindGroups:
+	case schema.KindGroups:
 		return following(ctx, s.Rows, r, func(t *formats.Trajectory, r *formats.Member) string {
 			t.Reward, t.Rewards, t.ShapedRewards = r.Reward, r.Rewards, r.ShapedRewards
 			t.GroupID, t.Advantage, t.Advantages, t.Losses = r.GroupID, r.Advantage, r.Advantages, r.Losses
@@ -164,7 +166,7 @@ func following[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range,
 			id = set(t, r)
 		}
 		if id != t.TrajectoryID {
-			return &formats.InputError{Place: d.URI(), Row: row,
+			return &fault.Input{Place: d.URI(), Row: row,
 				What: "it is about trajectory " + id + ", and its base's row about " + t.TrajectoryID,
 				Help: "make the dataset again"}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // write makes a dataset of groups in memory.
@@ -40,7 +41,7 @@ func TestEach(t *testing.T) {
 	for group := range random.Trajectories(1, random.Options{Groups: 5, SampledTokens: 20, PromptTokens: 20}) {
 		rows = append(rows, group...)
 	}
-	base := write(t, "mem://joined/base", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, rows)
+	base := write(t, "mem://joined/base", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows)
 	scores := make([]formats.Score, len(rows))
 	for i := range rows {
 		reward := float64(i)
@@ -48,7 +49,7 @@ func TestEach(t *testing.T) {
 	}
 	open := func(uri string) *Source {
 		ref := base.Ref("base", uri)
-		s, err := Of(t.Context(), write(t, uri, dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, scores))
+		s, err := Of(t.Context(), write(t, uri, dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, scores))
 		if err != nil {
 			t.Fatal(err)
 		}

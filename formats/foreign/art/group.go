@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // group is what the trajectories of a group have in common.
@@ -122,12 +123,12 @@ func typeName(text string) string {
 
 // classes are the classes of failures by a word in the name of an exception.
 var classes = []struct{ word, class string }{
-	{"Timeout", formats.FailTimeout}, {"Cancelled", formats.FailCancelled},
-	{"BadRequest", formats.FailEngineRefused}, {"UnprocessableEntity", formats.FailEngineRefused},
-	{"NotFoundError", formats.FailEngineRefused},
-	{"AuthenticationError", formats.FailEngineRefused}, {"PermissionDenied", formats.FailEngineRefused},
-	{"APIConnection", formats.FailEngine}, {"RateLimit", formats.FailEngine}, {"InternalServer", formats.FailEngine},
-	{"APIStatus", formats.FailEngine},
+	{"Timeout", outcomes.FailTimeout}, {"Cancelled", outcomes.FailCancelled},
+	{"BadRequest", outcomes.FailEngineRefused}, {"UnprocessableEntity", outcomes.FailEngineRefused},
+	{"NotFoundError", outcomes.FailEngineRefused},
+	{"AuthenticationError", outcomes.FailEngineRefused}, {"PermissionDenied", outcomes.FailEngineRefused},
+	{"APIConnection", outcomes.FailEngine}, {"RateLimit", outcomes.FailEngine}, {"InternalServer", outcomes.FailEngine},
+	{"APIStatus", outcomes.FailEngine},
 }
 
 // class returns the class of an exception that the rollout raised.
@@ -138,9 +139,9 @@ func class(kind, message string) string {
 		}
 	}
 	if strings.Contains(kind, "APIError") && message != "" {
-		return formats.FailEngine
+		return outcomes.FailEngine
 	}
-	return formats.FailAgentExit
+	return outcomes.FailAgentExit
 }
 
 // epoch returns the training step of the file, nil when its name has none.

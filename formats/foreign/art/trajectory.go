@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // builder builds a row.
@@ -53,7 +54,7 @@ func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.I
 	b.conversation.Into(t)
 	relabel(t)
 	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
-		importers.Fail(t, formats.FailNoCalls, "the trajectory has no answer of a model")
+		importers.Fail(t, outcomes.FailNoCalls, "the trajectory has no answer of a model")
 	}
 	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
 	return x, nil
@@ -73,7 +74,7 @@ func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.Na
 			}
 			truths = append(truths, f)
 		case "null":
-			reward.Failure = formats.RewardMissing
+			reward.Failure = outcomes.RewardMissing
 		default:
 			reward.Value = in.Number("metrics."+f.Key, f.Raw)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // builder builds the messages of a document and of its subagents.
@@ -112,6 +113,6 @@ func (b *builder) into(row *formats.Trajectory) {
 		row.TokenSource = b.source
 	}
 	if len(row.Calls) == 0 {
-		importers.Fail(row, formats.FailNoCalls, "no step of the agent called a model")
+		importers.Fail(row, outcomes.FailNoCalls, "no step of the agent called a model")
 	}
 }

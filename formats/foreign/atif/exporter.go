@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Exporter writes documents of the Agent Trajectory Interchange Format,
@@ -97,7 +98,7 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 	main := t.Main()
 	d := document{
 		SchemaVersion: schemaVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
-		Agent: agent{Name: "rollmill", Version: formats.SchemaVersion, ModelName: t.Model, ToolDefinitions: w.tools(main)},
+		Agent: agent{Name: "rollmill", Version: schema.Version, ModelName: t.Model, ToolDefinitions: w.tools(main)},
 		Steps: w.steps(main), Extra: json.RawMessage(appendExtra(nil, w.row())),
 		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens)},
 	}

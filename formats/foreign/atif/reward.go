@@ -4,6 +4,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // rewards reads the reward that some programs keep in a trajectory's extra or in
@@ -37,7 +38,7 @@ func rewards(row *formats.Trajectory, o jsontext.Object) error {
 			c.Weight = 1
 		}
 		if c.Value == nil {
-			c.Failure = formats.RewardMissing
+			c.Failure = outcomes.RewardMissing
 		}
 	}
 	return in.Err

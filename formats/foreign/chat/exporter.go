@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Row is one conversation.
@@ -109,7 +110,7 @@ func weightsOf(t *formats.Trajectory, lose func(part string)) map[int]*float64 {
 	}
 	for i := range t.Losses {
 		switch l := &t.Losses[i]; {
-		case l.Loss != formats.LossRL:
+		case l.Loss != training.LossRL:
 			lose("losses of single messages")
 		case weights[int(l.Message)] == nil && l.Weight != 1:
 			weights[int(l.Message)] = &l.Weight

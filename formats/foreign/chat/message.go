@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Reader builds a conversation from messages as files store them: those of the
@@ -23,7 +24,7 @@ type Reader struct {
 	Record *importers.Record // that is read
 
 	other  []member
-	losses []formats.MessageLoss
+	losses []training.MessageLoss
 }
 
 // member is a member of a message that no column holds.
@@ -172,7 +173,7 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 	}
 	c.answer(m.Message, m.target)
 	if m.weight != nil && m.target {
-		c.losses = append(c.losses, formats.MessageLoss{Message: int32(len(c.Messages) - 1), Loss: formats.LossRL,
+		c.losses = append(c.losses, training.MessageLoss{Message: int32(len(c.Messages) - 1), Loss: training.LossRL,
 			Weight: *m.weight})
 		m.weighs.message = len(c.Messages) - 1
 		c.other = append(c.other, m.weighs)

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
@@ -149,7 +150,7 @@ func (r *row) conversation() ([]importers.Item, error) {
 	}
 	items, err := r.single(&c)
 	if err == nil && len(c.Messages) == 0 {
-		items[0].Row.Status = formats.StatusSkipped // blank, as some rows of public datasets are
+		items[0].Row.Status = outcomes.StatusSkipped // blank, as some rows of public datasets are
 	}
 	return items, err
 }

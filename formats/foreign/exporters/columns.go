@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Column documents one column of a format.
@@ -20,7 +20,7 @@ func columnsOf(above string, row reflect.Type) (out []Column) {
 	for i := range row.NumField() {
 		meanings[row.Field(i).Offset] = row.Field(i).Tag.Get("meaning")
 	}
-	for _, f := range formats.FieldsOf(row) {
+	for _, f := range schema.FieldsOf(row) {
 		out = append(out, Column{above + f.Name, meanings[f.Offset]})
 		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
 			out = append(out, columnsOf(above+f.Name+".", f.Type.Elem())...)

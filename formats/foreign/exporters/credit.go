@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // Credit is how finely a format says what of a trajectory trains how much.
@@ -23,8 +24,8 @@ func (f Format) Lacks(t *formats.Trajectory) string {
 	case f.Credit == NoCredit:
 	case f.Credit < OfTokens && t.Advantages != nil:
 		return "advantages of single messages"
-	case f.Credit < OfLosses && slices.ContainsFunc(t.Losses, func(l formats.MessageLoss) bool {
-		return l.Loss != formats.LossRL || l.Weight != 1
+	case f.Credit < OfLosses && slices.ContainsFunc(t.Losses, func(l training.MessageLoss) bool {
+		return l.Loss != training.LossRL || l.Weight != 1
 	}):
 		return "losses of single messages"
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/validate"
 )
@@ -132,10 +133,10 @@ type Source string
 // The sources.
 const (
 	Groups Source = "groups"
-	Rows   Source = "trajectories"      // each alone
-	Top    Source = "best members"      // of each group
-	Pairs  Source = formats.TablePairs  // or each group's best member against its worst
-	Labels Source = formats.TableLabels // or labels by the advantage
+	Rows   Source = "trajectories"     // each alone
+	Top    Source = "best members"     // of each group
+	Pairs  Source = schema.TablePairs  // or each group's best member against its worst
+	Labels Source = schema.TableLabels // or labels by the advantage
 )
 
 // Help returns a phrase that follows the one of a format: what its rows are made

@@ -6,6 +6,7 @@ import (
 	"unsafe" // checks every text of each exported row, by the offsets of fields
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // ValidText reports whether all texts of a row are UTF-8. JSON has no other, and
@@ -35,7 +36,7 @@ func validOf(t reflect.Type) func(unsafe.Pointer) bool {
 			return true
 		}
 	case reflect.Struct:
-		return validFields(formats.FieldsOf(t))
+		return validFields(schema.FieldsOf(t))
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ type fieldCheck struct {
 	valid  func(unsafe.Pointer) bool
 }
 
-func validFields(fields []formats.Field) func(unsafe.Pointer) bool {
+func validFields(fields []schema.Field) func(unsafe.Pointer) bool {
 	var texts []uintptr // most fields are, and most of those are empty
 	var others []fieldCheck
 	for _, f := range fields {

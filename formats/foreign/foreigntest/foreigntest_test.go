@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/random"
 )
@@ -29,7 +30,7 @@ func formattestFile[T any](t testing.TB, groups [][]T) []byte {
 
 func TestOurEncoding(t *testing.T) {
 	RunWriters(t, Writers{formattestFile[formats.Trajectory], formattestFile[formats.Score],
-		formattestFile[formats.Member], formattestFile[formats.GroupStats], formattestFile[formats.Decision]})
+		formattestFile[formats.Member], formattestFile[formats.GroupStats], formattestFile[decision.Decision]})
 }
 
 // The comparison itself can fail: it distinguishes each of these rows from the

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 )
 
@@ -63,9 +64,9 @@ func extreme() formats.Trajectory {
 				Function: text, Error: text, Endpoint: text, LatencyMS: math.MaxInt64, Attempts: 3}},
 		ToolSets:   []string{"", text},
 		Candidates: []formats.Candidate{{Message: -1, Content: text, Score: &tiny, Metadata: "{}"}, {}},
-		Answer:     text, Status: formats.StatusOK, StopReason: formats.StopDone, PolicyVersion: &version, Reward: &highest,
+		Answer:     text, Status: outcomes.StatusOK, StopReason: outcomes.StopDone, PolicyVersion: &version, Reward: &highest,
 		Rewards: []formats.NamedReward{{Name: "a", Value: &lowest, Weight: highest},
-			{Name: "b", Failure: formats.RewardCrashed, Error: text}, {Name: "c", Value: &zero}},
+			{Name: "b", Failure: outcomes.RewardCrashed, Error: text}, {Name: "c", Value: &zero}},
 		ShapedRewards: []float64{zero, tiny, lowest}, GroupID: text, Advantage: &zero,
 		StartedAt: 1, FinishedAt: 253_402_300_799_999_999, Metadata: "{}",
 	}

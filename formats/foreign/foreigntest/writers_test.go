@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/random"
 )
@@ -23,7 +24,7 @@ type Writers struct {
 	Scores       func(t testing.TB, groups [][]formats.Score) []byte
 	Members      func(t testing.TB, groups [][]formats.Member) []byte
 	GroupStats   func(t testing.TB, groups [][]formats.GroupStats) []byte
-	Decisions    func(t testing.TB, groups [][]formats.Decision) []byte
+	Decisions    func(t testing.TB, groups [][]decision.Decision) []byte
 }
 
 // RunWriters writes ordinary, mixed and extreme rows of every kind and reads them with
@@ -37,7 +38,7 @@ func RunWriters(t *testing.T, w Writers) {
 		"mixed": slices.Collect(random.Members(5, mixed)), "zero": {make([]formats.Member, 3)}, "none": nil,
 	})
 	check(t, "group stats", w.GroupStats, map[string][][]formats.GroupStats{"extreme": extremeStats, "none": nil})
-	check(t, "decisions", w.Decisions, map[string][][]formats.Decision{
+	check(t, "decisions", w.Decisions, map[string][][]decision.Decision{
 		"mixed": {{{TrajectoryID: "a", Kept: true}, {TrajectoryID: "b", Reason: "flat", Detail: "spread 0"}}}, "none": nil,
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // config is task.toml.
@@ -120,18 +120,18 @@ func (c *config) refuse(dir, file string) error {
 		{!isUser(c.Agent.User) || !isUser(v.User), "a user that is neither a name nor a number"},
 	} {
 		if r.needs {
-			return formats.Invalid(file, "leave the task out, or run it with Harbor and `rollmill import` its results", nil,
+			return fault.Invalid(file, "leave the task out, or run it with Harbor and `rollmill import` its results", nil,
 				"the task needs %s, which rollmill does not run", r.what)
 		}
 	}
 	for key, timeout := range map[string]float64{"agent.timeout_sec": c.Agent.Timeout, "verifier.timeout_sec": v.Timeout,
 		"environment.build_timeout_sec": e.BuildTimeout} {
 		if !(timeout >= 0) {
-			return formats.Invalid(file, "write seconds; 0 is no limit", nil, "%s is %v", key, timeout)
+			return fault.Invalid(file, "write seconds; 0 is no limit", nil, "%s is %v", key, timeout)
 		}
 	}
 	if !has("tests", TestScript) {
-		return formats.Invalid(filepath.Join(dir, "tests", TestScript), "it writes the reward", nil, "the task has no tests")
+		return fault.Invalid(filepath.Join(dir, "tests", TestScript), "it writes the reward", nil, "the task has no tests")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (e environment) read(file string) (out Environment, err error) {
 	out = Environment{Image: e.Image, BuildTimeout: seconds(e.BuildTimeout), CPUs: e.CPUs, MemoryMB: e.MemoryMB,
 		StorageMB: e.StorageMB, Env: e.Env, Workdir: e.Workdir}
 	bad := func(key string, value any) (Environment, error) {
-		return out, formats.Invalid(file, "", nil, "environment.%s is %v", key, value)
+		return out, fault.Invalid(file, "", nil, "environment.%s is %v", key, value)
 	}
 	for _, size := range []struct {
 		old, key string

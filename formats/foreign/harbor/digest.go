@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -51,14 +51,14 @@ func files(dir string) (out []File, err error) {
 		info, err := root.Stat(name)
 		switch at := filepath.Join(dir, name); {
 		case err != nil && e.Type()&fs.ModeSymlink != 0:
-			return formats.Invalid(at, "a task holds all its files", err, "the link leads out of the task's folder, or nowhere")
+			return fault.Invalid(at, "a task holds all its files", err, "the link leads out of the task's folder, or nowhere")
 		case err != nil || info.IsDir():
 			return err
 		case !info.Mode().IsRegular():
-			return formats.Invalid(at, "", nil, "not a file")
+			return fault.Invalid(at, "", nil, "not a file")
 		}
 		if left -= info.Size(); left < 0 || len(out) == maxFiles {
-			return formats.Invalid(filepath.Join(dir, name), "download large data in the Dockerfile", nil,
+			return fault.Invalid(filepath.Join(dir, name), "download large data in the Dockerfile", nil,
 				"the task holds more than %d files or %d GiB", maxFiles, maxBytes>>30)
 		}
 		f, err := root.Open(name)

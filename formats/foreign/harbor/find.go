@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Find returns the task folders at a place, sorted: the folder of a task, those below a
@@ -21,7 +21,7 @@ func Find(place string) (out []string, err error) {
 	roots := []string{place}
 	if strings.ContainsAny(place, "*?[") {
 		if roots, err = filepath.Glob(place); err != nil {
-			return nil, formats.Invalid(place, "", err, "not a pattern")
+			return nil, fault.Invalid(place, "", err, "not a pattern")
 		}
 	}
 	for _, root := range roots {
@@ -32,7 +32,7 @@ func Find(place string) (out []string, err error) {
 		out = append(out, found...)
 	}
 	if len(out) == 0 {
-		return nil, formats.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist, "no task")
+		return nil, fault.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist, "no task")
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -13,8 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Exporter writes Harbor's manifest of a dataset, named after the run: the tasks that the
@@ -75,7 +75,7 @@ func newManifest(out io.Writer) exporters.Sink {
 func listed(file string) (out []string, err error) {
 	var m manifest
 	if _, err := toml.DecodeFile(file, &m); err != nil || len(m.Tasks) == 0 {
-		return nil, formats.Invalid(file, "name a folder of tasks, or a dataset.toml", err, "no list of tasks")
+		return nil, fault.Invalid(file, "name a folder of tasks, or a dataset.toml", err, "no list of tasks")
 	}
 	folders, err := below(filepath.Dir(file))
 	same, of := map[named]string{}, map[string]string{} // the folders of tasks, with these files and with any
@@ -84,13 +84,13 @@ func listed(file string) (out []string, err error) {
 		_, failed := toml.DecodeFile(filepath.Join(dir, "task.toml"), &c)
 		sum, unread := digest(dir)
 		if err = errors.Join(err, failed, unread); err != nil {
-			return nil, formats.Invalid(dir, "a manifest's folder holds tasks", err, "not a task")
+			return nil, fault.Invalid(dir, "a manifest's folder holds tasks", err, "not a task")
 		}
 		of[c.Task.Name], same[named{c.Task.Name, "sha256:" + sum}] = dir, dir
 	}
 	for _, t := range m.Tasks {
 		if same[t] == "" {
-			return nil, formats.Invalid(file, "restore its files, take it out of the manifest, or update this with `harbor sync`", err,
+			return nil, fault.Invalid(file, "restore its files, take it out of the manifest, or update this with `harbor sync`", err,
 				"the files of task %q do not have the digest %q: %s", t.Name, t.Digest, cmp.Or(of[t.Name], "no folder here has the task"))
 		}
 		out = append(out, same[t])

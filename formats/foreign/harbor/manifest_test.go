@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // attempts returns the rows of attempts at tasks, by their fields.
@@ -164,7 +165,7 @@ func TestNotAsListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Find(file)
-		var input *formats.InputError
+		var input *fault.Input
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), strings.Replace(says, "DIR", dir, 1)) || input.Help == "" {
 			t.Errorf("%s: %v", says, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var (
@@ -23,7 +23,7 @@ var (
 // option, another line of a file, a path out of the container.
 func (t Task) checkStrings(file string) error {
 	bad := func(key, value, wanted string) error {
-		return formats.Invalid(file, "it must be "+wanted, nil, "%s is %q", key, value)
+		return fault.Invalid(file, "it must be "+wanted, nil, "%s is %q", key, value)
 	}
 	before, _, _ := strings.Cut(t.Environment.Image, ":")
 	switch e := t.Environment; {

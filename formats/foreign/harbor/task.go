@@ -9,7 +9,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -59,18 +59,18 @@ const (
 	defaultVerify = 600
 )
 
-// Read reads the task in a local folder. Its error is a formats.InputError that
+// Read reads the task in a local folder. Its error is a fault.Input that
 // names the file and, where the task needs what is not supported, the key.
 func Read(dir string) (Task, error) {
 	file := filepath.Join(dir, "task.toml")
 	text, err := regular.ReadFile(file, maxText)
 	if err != nil {
-		return Task{}, formats.Invalid(file, "a task's folder has task.toml, instruction.md, environment and tests", err, "no task")
+		return Task{}, fault.Invalid(file, "a task's folder has task.toml, instruction.md, environment and tests", err, "no task")
 	}
 	c := config{Environment: environment{BuildTimeout: defaultBuild}, Verifier: phase{Timeout: defaultVerify}}
 	seen, err := toml.Decode(string(text), &c)
 	if err != nil {
-		return Task{}, formats.Invalid(file, "", err, "not the TOML of a task")
+		return Task{}, fault.Invalid(file, "", err, "not the TOML of a task")
 	}
 	if err := c.refuse(dir, file); err != nil {
 		return Task{}, err
@@ -82,7 +82,7 @@ func Read(dir string) (Task, error) {
 	}
 	if keep, given := c.Metadata["keep_processes"]; given {
 		if t.KeepProcesses, given = keep.(bool); !given {
-			return Task{}, formats.Invalid(file, "write true or false", nil, "metadata.keep_processes is %v", keep)
+			return Task{}, fault.Invalid(file, "write true or false", nil, "metadata.keep_processes is %v", keep)
 		}
 	}
 	for _, a := range c.Artifacts {
@@ -113,7 +113,7 @@ func instruction(dir string) (string, error) {
 	file := filepath.Join(dir, "instruction.md")
 	text, err := regular.ReadFile(file, maxText)
 	if err != nil {
-		return "", formats.Invalid(file, "it is what the agent is asked to do", err, "no instruction")
+		return "", fault.Invalid(file, "it is what the agent is asked to do", err, "no instruction")
 	}
 	lines := strings.Split(string(text), "\n")
 	for len(lines) > 0 && canary.MatchString(strings.TrimSpace(lines[0])) {
@@ -121,7 +121,7 @@ func instruction(dir string) (string, error) {
 	}
 	asked := strings.TrimSpace(strings.ToValidUTF8(strings.Join(lines, "\n"), "\uFFFD"))
 	if asked == "" {
-		return "", formats.Invalid(file, "it is what the agent is asked to do", nil, "the instruction is empty")
+		return "", fault.Invalid(file, "it is what the agent is asked to do", nil, "the instruction is empty")
 	}
 	return asked, nil
 }

@@ -5,9 +5,9 @@ import (
 	"io"
 	"iter"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Rows cuts a file of rows into one record a row, a JSON object: Parquet, JSON
@@ -58,7 +58,7 @@ func Document(f File) iter.Seq2[Record, error] {
 			yield(Record{}, fmt.Errorf("reading %q: %w", f.Name, err))
 			return
 		case len(data) > MaxDocument:
-			yield(Record{}, formats.Invalid(f.Name, "split it, one document a file", nil,
+			yield(Record{}, fault.Invalid(f.Name, "split it, one document a file", nil,
 				"the document is longer than %d MiB",
 				MaxDocument>>20))
 			return

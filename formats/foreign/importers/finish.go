@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Quote returns a text as a JSON string.
@@ -32,10 +33,10 @@ func Finish(x *Item) error {
 		t.Answer = chat.Answer(t)
 	}
 	if t.Status == "" {
-		t.Status = formats.StatusOK
+		t.Status = outcomes.StatusOK
 		if last := lastTrained(t); last >= 0 &&
-			formats.FinishState(t.Messages[last].FinishReason, nil) == formats.FinishTruncated {
-			t.Status = formats.StatusTruncated
+			outcomes.Finish(t.Messages[last].FinishReason, nil) == outcomes.FinishTruncated {
+			t.Status = outcomes.StatusTruncated
 		}
 	}
 	t.StopReason = cmp.Or(t.StopReason, stopReason(t.Status))
@@ -45,19 +46,19 @@ func Finish(x *Item) error {
 
 // Fail makes a row a failed one, which has no reward.
 func Fail(row *formats.Trajectory, class, text string) {
-	row.Status, row.FailureClass, row.Error, row.Reward = formats.StatusFailed, class, text, nil
+	row.Status, row.FailureClass, row.Error, row.Reward = outcomes.StatusFailed, class, text, nil
 }
 
 func stopReason(status string) string {
 	switch status {
-	case formats.StatusTruncated:
-		return formats.StopLength
-	case formats.StatusFailed:
-		return formats.StopError
-	case formats.StatusSkipped:
-		return formats.StopSkipped
+	case outcomes.StatusTruncated:
+		return outcomes.StopLength
+	case outcomes.StatusFailed:
+		return outcomes.StopError
+	case outcomes.StatusSkipped:
+		return outcomes.StopSkipped
 	}
-	return formats.StopDone
+	return outcomes.StopDone
 }
 
 // setTotals sets what the calls add up to.
@@ -100,7 +101,7 @@ func lastTrained(t *formats.Trajectory) int {
 var Roles = []string{"system", "developer", "user", "assistant", "tool"}
 
 func check(t *formats.Trajectory) error {
-	if t.Status != "" && !slices.Contains(formats.Statuses, t.Status) {
+	if t.Status != "" && !slices.Contains(outcomes.Statuses, t.Status) {
 		return fmt.Errorf("status %q is not known", t.Status)
 	}
 	if t.Reward != nil && (math.IsNaN(*t.Reward) || math.IsInf(*t.Reward, 0)) {

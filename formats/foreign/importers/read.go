@@ -5,8 +5,8 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Parsed is a record and what became of it.
@@ -83,5 +83,5 @@ func (r *Record) At() string {
 
 // Refused returns the error about a record of a file that cannot be imported.
 func (r *Record) Refused(file, hint string, err error) error {
-	return formats.Invalid(file, hint, err, "%s", r.At())
+	return fault.Invalid(file, hint, err, "%s", r.At())
 }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Names of entries.
@@ -31,14 +31,14 @@ func archive(f importers.File) iter.Seq2[importers.Record, error] {
 		z, err := zip.NewReader(f.R, f.Size)
 		if err != nil {
 			yield(importers.Record{},
-				formats.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err,
+				fault.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err,
 					"it cannot be read as a zip"))
 			return
 		}
 		z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
 		about, err := aboutOf(z)
 		if err != nil {
-			yield(importers.Record{}, formats.Invalid(f.Name, "", err, "it cannot be read"))
+			yield(importers.Record{}, fault.Invalid(f.Name, "", err, "it cannot be read"))
 			return
 		}
 		for n, e := range entries(z) {
@@ -49,7 +49,7 @@ func archive(f importers.File) iter.Seq2[importers.Record, error] {
 				r.Data, err = read(e)
 			}
 			if err != nil {
-				yield(importers.Record{}, formats.Invalid(f.Name, "", err, "entry %q cannot be read", e.Name))
+				yield(importers.Record{}, fault.Invalid(f.Name, "", err, "entry %q cannot be read", e.Name))
 				return
 			}
 			if !yield(r, nil) {
@@ -173,7 +173,7 @@ func document(f importers.File) iter.Seq2[importers.Record, error] {
 				err = errNoLog
 			}
 			if err != nil {
-				yield(importers.Record{}, formats.Invalid(f.Name, "", err, "it is not a log of Inspect"))
+				yield(importers.Record{}, fault.Invalid(f.Name, "", err, "it is not a log of Inspect"))
 				return
 			}
 			about, n := about(o), int64(0)

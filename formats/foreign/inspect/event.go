@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // event is a call of a model.
@@ -52,7 +53,7 @@ func newEvent(o jsontext.Object) (*event, error) {
 			return nil, err
 		}
 		e.others = append(e.others,
-			formats.Candidate{Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning,
+			formats.Candidate{Content: m.Content, Reason: outcomes.CandidateAlternative, Reasoning: m.Reasoning,
 				ToolCalls:    m.ToolCalls,
 				FinishReason: m.FinishReason, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
 	}

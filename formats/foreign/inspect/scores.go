@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // scores reads the value of each scorer. One alone is the reward; several have
@@ -41,13 +42,13 @@ func scores(in *value.Reader, row *formats.Trajectory, v []byte) {
 func addReward(row *formats.Trajectory, name string, v []byte) {
 	r := formats.NamedReward{Name: name}
 	switch r.Value = number(v); {
-	case row.Status == formats.StatusFailed:
-		r.Value, r.Failure = nil, formats.RewardTrajectory
+	case row.Status == outcomes.StatusFailed:
+		r.Value, r.Failure = nil, outcomes.RewardTrajectory
 	case r.Value != nil:
 	case len(v) == 0 || string(v) == "null":
-		r.Failure = formats.RewardMissing
+		r.Failure = outcomes.RewardMissing
 	default:
-		r.Failure, r.Error = formats.RewardAnswer, "no number: "+importers.Brief(v)
+		r.Failure, r.Error = outcomes.RewardAnswer, "no number: "+importers.Brief(v)
 	}
 	row.Rewards = append(row.Rewards, r)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // collection converts a TrajectoryCollection.
@@ -71,7 +72,7 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 	e.conversation.Into(&x.Row)
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
 	if len(x.Row.Calls) == 0 {
-		importers.Fail(&x.Row, formats.FailNoCalls, "the episode has no answer of a model")
+		importers.Fail(&x.Row, outcomes.FailNoCalls, "the episode has no answer of a model")
 	}
 	return []importers.Item{x}, nil
 }

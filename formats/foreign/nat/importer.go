@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/atif"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Importer reads what the NeMo Agent Toolkit (NAT) writes: the workflow outputs of
@@ -118,7 +118,7 @@ func readScores(f importers.File) (map[string]jsontext.Object, error) {
 			data, err = value.Check(data)
 		}
 		if err != nil {
-			return nil, formats.Invalid(f.Name, "", err, "reading the scores of %q beside it", c.Name)
+			return nil, fault.Invalid(f.Name, "", err, "reading the scores of %q beside it", c.Name)
 		}
 		name := strings.TrimSuffix(path.Base(c.Name), scoresSuffix)
 		for item := range jsontext.Elements(jsontext.ParseObject(data).Get("eval_output_items")) {

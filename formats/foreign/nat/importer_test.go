@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 const samples = "../../../testdata/importers/nat/"
@@ -155,7 +155,7 @@ func TestSamplesAreAsExpected(t *testing.T) {
 		}
 		for i, w := range want {
 			row := &got[i].Row
-			if row.TrajectoryID != w.ID || row.Answer != w.Answer || row.Status != formats.StatusOK ||
+			if row.TrajectoryID != w.ID || row.Answer != w.Answer || row.Status != outcomes.StatusOK ||
 				len(row.Messages) != len(w.Messages) {
 				t.Fatalf("%s: row %d: %+v", name, i, row)
 			}
@@ -191,9 +191,9 @@ func TestFailedItemsHaveNoReward(t *testing.T) {
 			return []byte(`{"eval_output_items":[{"id":"a_rep1","score":0.0},{"id":5,"score":0.5}]}`), nil
 		}}}}) {
 		for _, x := range p.Items {
-			if x.Row.Status == formats.StatusFailed {
+			if x.Row.Status == outcomes.StatusFailed {
 				failed++
-				if x.Row.Reward != nil || !slices.Contains(formats.FailureClasses, x.Row.FailureClass) || x.Row.Error == "" {
+				if x.Row.Reward != nil || !slices.Contains(outcomes.FailureClasses, x.Row.FailureClass) || x.Row.Error == "" {
 					t.Errorf("%+v", x.Row)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // members are the names that an item's members have.
@@ -70,11 +71,11 @@ func (b *builder) into(t *formats.Trajectory) {
 	t.StartedAt, t.FinishedAt = b.times.Began, b.times.Done
 	switch {
 	case t.Answer == "":
-		importers.Fail(t, formats.FailAgentOutput, "the workflow gave no answer: it failed, or the evaluation ended before")
+		importers.Fail(t, outcomes.FailAgentOutput, "the workflow gave no answer: it failed, or the evaluation ended before")
 	case len(t.Calls) == 0:
-		importers.Fail(t, formats.FailNoCalls, "the workflow's steps hold no call of a model")
+		importers.Fail(t, outcomes.FailNoCalls, "the workflow's steps hold no call of a model")
 	case b.lost:
-		importers.Fail(t, formats.FailAgentOutput, "an answer ended with tool calls that no step holds")
+		importers.Fail(t, outcomes.FailAgentOutput, "an answer ended with tool calls that no step holds")
 	}
 	if b.incomplete > 0 {
 		b.meta.Add("incomplete_prompts", fmt.Appendf(nil, "%d", b.incomplete))

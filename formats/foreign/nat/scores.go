@@ -5,6 +5,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // scores makes rewards of what the evaluators say of an item, and returns what
@@ -20,8 +21,8 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object,
 	for _, f := range all {
 		o := jsontext.ParseObject(f.Raw)
 		reward := score(&in, f.Key, o)
-		if row.Status == formats.StatusFailed { // it was scored for what it did not do
-			reward.Value, reward.Failure = nil, formats.RewardTrajectory
+		if row.Status == outcomes.StatusFailed { // it was scored for what it did not do
+			reward.Value, reward.Failure = nil, outcomes.RewardTrajectory
 		}
 		if len(all) == 1 && !named || named && f.Key == chosen {
 			reward.Weight, found = 1, true
@@ -47,7 +48,7 @@ func score(in *value.Reader, name string, o jsontext.Object) formats.NamedReward
 	reward := formats.NamedReward{Name: name, Error: in.Text(name+".error", o.Get("error"))}
 	switch v := string(o.Get("score")); {
 	case reward.Error != "":
-		reward.Failure = formats.RewardError
+		reward.Failure = outcomes.RewardError
 	case v == "true", v == "false":
 		reward.Value = new(float64)
 		if v == "true" {
@@ -57,7 +58,7 @@ func score(in *value.Reader, name string, o jsontext.Object) formats.NamedReward
 		reward.Value = in.Number(name+".score", o.Get("score"))
 	}
 	if reward.Value == nil && reward.Failure == "" {
-		reward.Failure = formats.RewardMissing
+		reward.Failure = outcomes.RewardMissing
 	}
 	return reward
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // TestAnAnswerEndsWhereItsIDsSay: calls after a message with ids are of the same answer,
@@ -59,7 +59,7 @@ func TestAnAnswerEndsWhereItsIDsSay(t *testing.T) {
 // TestAFailedAttemptKeepsItsReward in the metadata.
 func TestAFailedAttemptKeepsItsReward(t *testing.T) {
 	p := Importer.Convert(importers.Record{Data: []byte(`{"responses_create_params":{"input":"q"},"response":{"id":"r","output":[]},"reward":1.0}`)})
-	if p.Err != nil || p.Items[0].Row.Status != formats.StatusFailed || !strings.Contains(p.Items[0].Row.Metadata, `"reward":1.0`) {
+	if p.Err != nil || p.Items[0].Row.Status != outcomes.StatusFailed || !strings.Contains(p.Items[0].Row.Metadata, `"reward":1.0`) {
 		t.Errorf("%v %+v", p.Err, p.Items)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // builder builds the messages of a rollout from items of the Responses API. Adjacent
@@ -162,7 +163,7 @@ func (b *builder) flush(in *value.Reader, sampled bool) {
 		b.Input(m)
 	default:
 		if len(m.TokenIDs) > 0 {
-			b.source = formats.TokensMessage
+			b.source = schema.TokensMessage
 		}
 		b.Sampled(m, call)
 	}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"iter"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // maxHeld bounds the memory for rollouts of which calls are still to come.
@@ -40,7 +40,7 @@ func cut(f importers.File) iter.Seq2[importers.Record, error] {
 				}
 				rollout.Data = append(append(rollout.Data, "[,"[min(len(rollout.Data), 1)]), r.Data...)
 				if held += 1 + len(r.Data); held > maxHeld {
-					yield(r, formats.Invalid(f.Name, "sort its lines by rollout_id, or split the file by it", nil,
+					yield(r, fault.Invalid(f.Name, "sort its lines by rollout_id, or split the file by it", nil,
 						"rollouts of which calls are still to come have more than %d MiB", maxHeld>>20))
 					return
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // rollout converts a row of rollout collection.
@@ -53,18 +54,18 @@ func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object,
 	e := response.Get("error")
 	switch {
 	case class != "":
-		importers.Fail(row, formats.FailInternal, class)
+		importers.Fail(row, outcomes.FailInternal, class)
 		if strings.Contains(class, "timeout") {
-			row.FailureClass = formats.FailTimeout
+			row.FailureClass = outcomes.FailTimeout
 		}
 	case len(e) > 0 && string(e) != "null":
-		importers.Fail(row, formats.FailEngine, errorText(e))
+		importers.Fail(row, outcomes.FailEngine, errorText(e))
 	case in.Text("response.status", response.Get("status")) == "cancelled":
-		importers.Fail(row, formats.FailCancelled, "")
+		importers.Fail(row, outcomes.FailCancelled, "")
 	case in.Text("response.status", response.Get("status")) == "failed":
-		importers.Fail(row, formats.FailEngine, "")
+		importers.Fail(row, outcomes.FailEngine, "")
 	case len(row.Calls) == 0:
-		importers.Fail(row, formats.FailNoCalls, "the response has no output of the model")
+		importers.Fail(row, outcomes.FailNoCalls, "the response has no output of the model")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 )
 
@@ -21,11 +22,11 @@ import (
 func example() formats.Trajectory {
 	value, total := 0.5, 0.25
 	return formats.Trajectory{
-		TrajectoryID: "t-1", Run: "demo", ExampleID: "e-1", Epoch: 3, Generation: 2, Status: formats.StatusOK,
-		StopReason: formats.StopDone, Model: "policy",
+		TrajectoryID: "t-1", Run: "demo", ExampleID: "e-1", Epoch: 3, Generation: 2, Status: outcomes.StatusOK,
+		StopReason: outcomes.StopDone, Model: "policy",
 		StartedAt: 1_000_000, FinishedAt: 11_000_000, Reward: &total,
 		Rewards: []formats.NamedReward{{Name: "solved", Value: &value, Weight: 0.5},
-			{Name: "style", Weight: 1, Failure: formats.RewardCrashed}},
+			{Name: "style", Weight: 1, Failure: outcomes.RewardCrashed}},
 		ToolSets: []string{`[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]`},
 		Messages: []formats.Message{
 			{Parent: -1, Role: "system", Content: "be brief", Call: -1},
@@ -98,7 +99,7 @@ func TestContent(t *testing.T) {
 // TestFailure: a failed trajectory and a failed call have the status of an error.
 func TestFailure(t *testing.T) {
 	row := example()
-	row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailEngine, "the engine was gone"
+	row.Status, row.FailureClass, row.Error = outcomes.StatusFailed, outcomes.FailEngine, "the engine was gone"
 	row.Calls[1].Error = "502 bad gateway"
 	spans := otel.Spans(&row, false, nil)
 	for i, want := range map[int]string{0: "the engine was gone", 3: "502 bad gateway"} {
@@ -174,7 +175,7 @@ type view struct {
 
 func seen(t *formats.Trajectory) view {
 	v := view{Example: t.ExampleID, Reward: t.Reward, Rewards: map[string]float64{},
-		Failed: t.Status == formats.StatusFailed, Began: t.StartedAt, Finished: t.FinishedAt}
+		Failed: t.Status == outcomes.StatusFailed, Began: t.StartedAt, Finished: t.FinishedAt}
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		var b strings.Builder

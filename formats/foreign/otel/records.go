@@ -10,11 +10,11 @@ import (
 	"path"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	rows "github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Kinds of pieces.
@@ -98,7 +98,7 @@ func (x *index) file(f importers.File) error {
 				return err
 			}
 			if held += len(r.Data); held > importers.MaxDocument {
-				return formats.Invalid(f.Name, "split it by trace", nil, "its rows have more than %d MiB",
+				return fault.Invalid(f.Name, "split it by trace", nil, "its rows have more than %d MiB",
 					importers.MaxDocument>>20)
 			}
 			data, err := value.Check(r.Data)
@@ -106,7 +106,7 @@ func (x *index) file(f importers.File) error {
 				err = x.value(data, int(r.Row)+1)
 			}
 			if err != nil {
-				return formats.Invalid(f.Name, "", err, "row %d", r.Row)
+				return fault.Invalid(f.Name, "", err, "row %d", r.Row)
 			}
 		}
 		return x.end(f)
@@ -124,7 +124,7 @@ func (x *index) text(f importers.File) error {
 			return err
 		}
 		if line, err := x.values(r.Data); err != nil {
-			return formats.Invalid(f.Name, "", err, "line %d", line)
+			return fault.Invalid(f.Name, "", err, "line %d", line)
 		}
 	}
 	return nil

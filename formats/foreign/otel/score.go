@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // evaluation is a result of an evaluator that has a number.
@@ -69,8 +70,8 @@ func (t *trace) rewards(row *formats.Trajectory) {
 			name = fmt.Sprintf("%s.%d", name, names[name])
 		}
 		r := formats.NamedReward{Name: name, Value: &e.value}
-		if row.Status == formats.StatusFailed {
-			r.Value, r.Failure = nil, formats.RewardTrajectory
+		if row.Status == outcomes.StatusFailed {
+			r.Value, r.Failure = nil, outcomes.RewardTrajectory
 		}
 		if name == "reward" || len(t.judged) == 1 {
 			r.Weight, row.Reward = 1, r.Value

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Spans returns the trace of a trajectory, the root first. content adds what the
@@ -92,7 +93,7 @@ func (b *builder) root() {
 	}
 	a = append(number(a, "rollmill.reward", t.Reward), number(nil, "rollmill.advantage", t.Advantage)...)
 	s := b.add("root", "invoke_agent", internal, micros(t.StartedAt), micros(t.FinishedAt), a)
-	if t.Status == formats.StatusFailed {
+	if t.Status == outcomes.StatusFailed {
 		s.fail(t.FailureClass, t.Error)
 	}
 	for _, r := range t.Rewards {

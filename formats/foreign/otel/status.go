@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // status sets the status by the outermost spans, and by the last call.
@@ -24,7 +25,7 @@ func (t *trace) status(row *formats.Trajectory) {
 	case text != "":
 		importers.Fail(row, class, text)
 	case !t.answered:
-		importers.Fail(row, formats.FailNoCalls, "no call of the model has an answer")
+		importers.Fail(row, outcomes.FailNoCalls, "no call of the model has an answer")
 	}
 }
 
@@ -36,17 +37,17 @@ var (
 
 func engineClass(text string) string {
 	if refused.MatchString(text) && !timedOut.MatchString(text) {
-		return formats.FailEngineRefused
+		return outcomes.FailEngineRefused
 	}
-	return formats.FailEngine
+	return outcomes.FailEngine
 }
 
 func programClass(text string) string {
 	switch {
 	case timedOut.MatchString(text):
-		return formats.FailTimeout
+		return outcomes.FailTimeout
 	case cancels.MatchString(text):
-		return formats.FailCancelled
+		return outcomes.FailCancelled
 	}
-	return formats.FailInternal
+	return outcomes.FailInternal
 }

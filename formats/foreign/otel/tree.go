@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
@@ -51,7 +52,7 @@ func (t *trace) call(s *sourceSpan) error {
 	for _, m := range c.answers[1:] {
 		n := int32(len(t.Calls) - 1)
 		t.candidates = append(t.candidates,
-			formats.Candidate{Message: int32(at), Content: m.Content, Reason: formats.CandidateAlternative,
+			formats.Candidate{Message: int32(at), Content: m.Content, Reason: outcomes.CandidateAlternative,
 				Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
 				FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // decode reads an object that Append wrote. It refuses an object with other
@@ -101,9 +102,9 @@ func mirrorStruct(t reflect.Type) reflect.Type {
 }
 
 // columnsAt returns the columns of a struct by their offset.
-func columnsAt(t reflect.Type) map[uintptr]formats.Field {
-	out := map[uintptr]formats.Field{}
-	for _, f := range formats.FieldsOf(t) {
+func columnsAt(t reflect.Type) map[uintptr]schema.Field {
+	out := map[uintptr]schema.Field{}
+	for _, f := range schema.FieldsOf(t) {
 		out[f.Offset] = f
 	}
 	return out

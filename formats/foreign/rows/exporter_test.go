@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 func roundTrip(t *testing.T, row formats.Trajectory) {
@@ -61,7 +62,7 @@ func TestTheKeysAreTheColumns(t *testing.T) {
 	dec := json.NewDecoder(bytes.NewReader(Append(nil, &row)))
 	last := -1
 	order := map[string]int{}
-	for i, c := range formats.Columns(formats.KindTrajectories) {
+	for i, c := range schema.Columns(schema.KindTrajectories) {
 		if top, _, _ := strings.Cut(c.Path, "."); order[top] == 0 {
 			order[top] = i + 1
 		}

@@ -13,7 +13,9 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Importer reads rows whose columns have the names of Rollmill's own, as JSON
@@ -42,9 +44,9 @@ var Importer = importers.Format{
 }
 
 // columns are the columns of a row by name.
-var columns = func() map[string]formats.Field {
-	all := map[string]formats.Field{}
-	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+var columns = func() map[string]schema.Field {
+	all := map[string]schema.Field{}
+	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
 		all[f.Name] = f
 	}
 	return all
@@ -61,7 +63,7 @@ var more = []importers.Field{
 // fields returns what --map can name: the columns, and more.
 func fields() []importers.Field {
 	var out []importers.Field
-	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
 		out = append(out, importers.Field{Name: f.Name, Help: meaning(f.Name)})
 	}
 	return append(out, more...)
@@ -69,7 +71,7 @@ func fields() []importers.Field {
 
 // meaning returns what the documentation says about a column.
 func meaning(name string) string {
-	for _, c := range formats.Columns(formats.KindTrajectories) {
+	for _, c := range schema.Columns(schema.KindTrajectories) {
 		if c.Path == name {
 			return c.Meaning
 		}
@@ -235,7 +237,7 @@ func (r *row) set(x *importers.Item) error {
 	x.Final = t.TrajectoryID != "" && t.Run != "" && t.ExampleID != "" && x.Epoch != nil && x.Attempt != nil &&
 		len(t.PayloadDigest) == 32
 	if len(t.Messages) == 0 && t.Status == "" {
-		t.Status = formats.StatusSkipped // a blank row
+		t.Status = outcomes.StatusSkipped // a blank row
 	}
 	if r.values["reward"] == nil {
 		t.Reward = total(r.values["rewards"], t.Rewards)

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 func TestFiles(t *testing.T) {
@@ -74,7 +75,7 @@ func columns(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Struct:
 		out := map[string]any{}
-		for _, f := range formats.FieldsOf(v.Type()) {
+		for _, f := range schema.FieldsOf(v.Type()) {
 			for i := range v.NumField() {
 				if s := v.Type().Field(i); s.Offset == f.Offset && s.Type == f.Type {
 					out[f.Name] = columns(v.Field(i))

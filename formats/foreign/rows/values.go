@@ -13,11 +13,12 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // decode reads the columns that conversation does not.
 func (r *row) decode(t *formats.Trajectory) error {
-	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
 		name := f.Name
 		v := r.values[name]
 		if v == nil || name == "messages" || name == "metadata" {
@@ -152,13 +153,13 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 	return nil
 }
 
-func member(t reflect.Type, name string) (formats.Field, bool) {
-	for _, f := range formats.FieldsOf(t) {
+func member(t reflect.Type, name string) (schema.Field, bool) {
+	for _, f := range schema.FieldsOf(t) {
 		if f.Name == name {
 			return f, true
 		}
 	}
-	return formats.Field{}, false
+	return schema.Field{}, false
 }
 
 // textOf returns a text; a number where the column is an id; the JSON of a value

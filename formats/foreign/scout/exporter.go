@@ -11,6 +11,7 @@ import (
 	foreignchat "github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Row is one transcript.
@@ -100,8 +101,8 @@ func rowOf(t *formats.Trajectory, lose func(string)) Row {
 
 // limits are the names of Inspect's limits, by stop reason.
 var limits = map[string]string{
-	formats.StopLength: "token", formats.StopMaxTokens: "token", formats.StopTurns: "message",
-	formats.StopMaxCalls: "message", formats.StopTimeout: "time", formats.StopBudget: "cost",
+	outcomes.StopLength: "token", outcomes.StopMaxTokens: "token", outcomes.StopTurns: "message",
+	outcomes.StopMaxCalls: "message", outcomes.StopTimeout: "time", outcomes.StopBudget: "cost",
 }
 
 // message is a ChatMessage.

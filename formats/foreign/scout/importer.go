@@ -4,11 +4,11 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/inspect"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Importer reads the transcripts of Inspect Scout's databases, from any source
@@ -162,7 +162,7 @@ func ours(in *value.Reader, x *importers.Item, o jsontext.Object) {
 	}
 	row.Reward = nil
 	if score, err := strconv.ParseFloat(in.ID("score", o.Get("score")), 64); err == nil &&
-		row.Status != formats.StatusFailed {
+		row.Status != outcomes.StatusFailed {
 		row.Reward = &score
 	}
 }

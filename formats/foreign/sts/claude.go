@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // readClaude reads a session of Claude Code. Its lines form a tree by uuid and
@@ -174,7 +175,7 @@ func (c *claude) assistant(l *line, parent int) (int, error) {
 			c.answers[id] = at
 		}
 		if jsontext.IsTrue(l.Get("isApiErrorMessage")) && !c.sidechain {
-			c.failure = formats.FailEngine
+			c.failure = outcomes.FailEngine
 		}
 	} else if at != c.open {
 		return at, fmt.Errorf("message.id %q is that of an earlier answer, but others came between", id)

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // readCodex reads a rollout of Codex: items of the Responses API as the model
@@ -181,10 +182,10 @@ func (c *codex) event(l *line, o jsontext.Object) error {
 		return in.Err
 	case "turn_aborted":
 		c.flush(nil)
-		c.failure, c.reason = formats.FailCancelled, in.Text("reason", o.Get("reason"))
+		c.failure, c.reason = outcomes.FailCancelled, in.Text("reason", o.Get("reason"))
 	case "error", "stream_error":
 		c.flush(nil)
-		c.failure, c.reason = formats.FailEngine, in.Text("message", o.Get("message"))
+		c.failure, c.reason = outcomes.FailEngine, in.Text("message", o.Get("message"))
 	case "thread_rolled_back":
 		c.record.Lose("event_msg.thread_rolled_back", "the turns that it took back stay on the path")
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // header reads the first line of a session. Of a session that was exported by
@@ -43,9 +44,9 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 	case "model":
 		p.model = in.Text(key, v)
 	case "status":
-		row.Status = known(in, key, v, formats.Statuses)
+		row.Status = known(in, key, v, outcomes.Statuses)
 	case "stop_reason":
-		row.StopReason = known(in, key, v, formats.StopReasons)
+		row.StopReason = known(in, key, v, outcomes.StopReasons)
 	case "error":
 		row.Error = in.Text(key, v)
 	case "reward":
@@ -84,7 +85,7 @@ func (p *pi) rewards(in *value.Reader, v []byte) {
 	for _, c := range in.Object("rewards", v) {
 		r := formats.NamedReward{Name: c.Key, Value: in.Number("rewards."+c.Key, c.Raw)}
 		if r.Value == nil {
-			r.Failure = formats.RewardMissing
+			r.Failure = outcomes.RewardMissing
 		}
 		p.found.Row.Rewards = append(p.found.Row.Rewards, r)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // readPi reads Pi's session format (earendil-works/pi:
@@ -175,9 +176,9 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, erro
 	at := p.sampled(m, call, parent)
 	switch stop {
 	case "error":
-		p.failure, p.reason = formats.FailEngine, in.Text("errorMessage", o.Get("errorMessage"))
+		p.failure, p.reason = outcomes.FailEngine, in.Text("errorMessage", o.Get("errorMessage"))
 	case "aborted":
-		p.failure, p.reason = formats.FailCancelled, in.Text("errorMessage", o.Get("errorMessage"))
+		p.failure, p.reason = outcomes.FailCancelled, in.Text("errorMessage", o.Get("errorMessage"))
 	}
 	return at, in.Err
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // session builds the trajectory of a session.
@@ -76,13 +77,13 @@ func (s *session) item() importers.Item {
 	switch {
 	case s.failure != "":
 		importers.Fail(row, s.failure, s.reason)
-		if s.failure == formats.FailCancelled {
-			row.StopReason = formats.StopCancelled
+		if s.failure == outcomes.FailCancelled {
+			row.StopReason = outcomes.StopCancelled
 		}
-	case row.Status == formats.StatusFailed: // of a header, which has no class
-		row.FailureClass, row.Reward = formats.FailInternal, nil
+	case row.Status == outcomes.StatusFailed: // of a header, which has no class
+		row.FailureClass, row.Reward = outcomes.FailInternal, nil
 	case len(row.Calls) == 0 && row.Status == "":
-		importers.Fail(row, formats.FailNoCalls, "the session has no answer of the model")
+		importers.Fail(row, outcomes.FailNoCalls, "the session has no answer of the model")
 	}
 	return s.found
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // CSV writes the columns of our rows that have one number or one text as CSV
@@ -25,8 +26,8 @@ var CSV = exporters.Format{
 }
 
 // fields are the columns, in our order. The example is an object, not a scalar.
-var fields = slices.DeleteFunc(slices.Clone(formats.FieldsOf(reflect.TypeFor[formats.Trajectory]())),
-	func(f formats.Field) bool {
+var fields = slices.DeleteFunc(slices.Clone(schema.FieldsOf(reflect.TypeFor[formats.Trajectory]())),
+	func(f schema.Field) bool {
 		return f.Type.Kind() == reflect.Slice && f.Name != "rewards" || f.Name == "example"
 	})
 
@@ -77,7 +78,7 @@ func (s *csvSink) Close() error {
 	return s.w.Error()
 }
 
-func text(f formats.Field, v reflect.Value) string {
+func text(f schema.Field, v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return ""

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // EchoRow is what a trainer gives back of one SequenceRow: a file of them, in any order, is its
@@ -29,7 +29,7 @@ type EchoRow struct {
 }
 
 // EchoLines writes the rows of a file of JSON lines as Parquet. A row that is none is a
-// formats.InputError with the file and the line.
+// fault.Input with the file and the line.
 func EchoLines(from records.File, out io.Writer) error {
 	lines, err := from.Read("")
 	if err != nil {
@@ -42,7 +42,7 @@ func EchoLines(from records.File, out io.Writer) error {
 		}
 		var row EchoRow
 		if err := json.Unmarshal(line.Object, &row); err != nil || row.TrajectoryID == "" {
-			return formats.Invalid(from.Name, "write objects such as {\"trajectory_id\":\"3f8a\",\"sequence\":0,\"old_logprobs\":[-0.25]}", err,
+			return fault.Invalid(from.Name, "write objects such as {\"trajectory_id\":\"3f8a\",\"sequence\":0,\"old_logprobs\":[-0.25]}", err,
 				"line %d is no echo of a sequence", line.Line)
 		}
 		if err := w.Write([]EchoRow{row}); err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Echo is an open file of EchoRow. It keeps where each trajectory's rows are, and the rows
@@ -58,7 +58,7 @@ func (f *Echo) index() error {
 	}
 	defer r.Close()
 	if !has["trajectory_id"] {
-		return formats.Invalid(f.rows.Name(), "write a row for each row of the sequences, with its trajectory_id and sequence", nil,
+		return fault.Invalid(f.rows.Name(), "write a row for each row of the sequences, with its trajectory_id and sequence", nil,
 			"it has no column trajectory_id")
 	}
 	rows := make([]EchoRow, block)

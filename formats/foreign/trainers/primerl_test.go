@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // primeRLAttempt is two turns with a prompt between them; the first was sampled at
@@ -79,7 +80,7 @@ func TestTheFieldsInTheirOrder(t *testing.T) {
 
 // TestAdvantagesOfMessages: a message's own, those of its tokens, and else the trajectory's.
 func TestAdvantagesOfMessages(t *testing.T) {
-	for want, own := range map[string][]formats.MessageAdvantage{
+	for want, own := range map[string][]training.MessageAdvantage{
 		"[0,0,0.25,0,-0.5]": {{Message: 1, Value: 0.25}},
 		"[0,0,0.25,0,2]":    {{Message: 1, Value: 0.25}, {Message: 3, Value: 1, Tokens: []float32{2}}},
 		"[0,0,-0.5,0,1]":    {{Message: 3, Value: 1, Tokens: []float32{2, 3}}}, // not one for each token
@@ -94,11 +95,11 @@ func TestAdvantagesOfMessages(t *testing.T) {
 // TestLossesOfMessages: a message trains with its own, and another with rl.
 func TestLossesOfMessages(t *testing.T) {
 	weights := &sequences.Weights{Per: sequences.Trajectory, Totals: sequences.Totals{Trajectories: 2, Sequences: 2, Tokens: 10}} // 2.5
-	for want, losses := range map[string][]formats.MessageLoss{
-		"[0,0,0,0,-3],null,null,null,[0,0,2.5,0,0],[0,0,0,0,0],[0,0,0,0,5]]]": {{Message: 3, Loss: formats.LossRefKL, Weight: 2,
+	for want, losses := range map[string][]training.MessageLoss{
+		"[0,0,0,0,-3],null,null,null,[0,0,2.5,0,0],[0,0,0,0,0],[0,0,0,0,5]]]": {{Message: 3, Loss: training.LossRefKL, Weight: 2,
 			Reference: []float32{-3}}},
-		"[0,0,0,0,0],null,null,null,[0,0,1.25,0,2.5],[0,0,5,0,0],[0,0,0,0,0]]]": {{Message: 1, Loss: formats.LossCE, Weight: 2},
-			{Message: 1, Loss: formats.LossRL, Weight: 0.5}},
+		"[0,0,0,0,0],null,null,null,[0,0,1.25,0,2.5],[0,0,5,0,0],[0,0,0,0,0]]]": {{Message: 1, Loss: training.LossCE, Weight: 2},
+			{Message: 1, Loss: training.LossRL, Weight: 0.5}},
 	} {
 		got, skipped := write(t, weights, primeRLAttempt(func(row *formats.Trajectory) { row.Losses = losses }))
 		if !strings.HasSuffix(got, want) || skipped != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/validate"
 )
@@ -91,7 +92,7 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 		Reward: jsontext.Float(*t.Reward), Status: "completed",
 		Metadata: SlimeMetadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
 	}
-	if t.Status == formats.StatusTruncated {
+	if t.Status == outcomes.StatusTruncated {
 		base.Status = "truncated"
 	}
 	out := make([]SlimeSample, len(list))

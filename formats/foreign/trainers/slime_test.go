@@ -8,12 +8,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 func slimeAttempt(edit func(*formats.Trajectory)) formats.Trajectory {
 	one, two, version := 1.0, 2.0, int64(3)
-	t := formats.Trajectory{Reward: &one, Advantage: &two, Example: `{"answer":{"x":4}}`, Status: formats.StatusOK,
+	t := formats.Trajectory{Reward: &one, Advantage: &two, Example: `{"answer":{"x":4}}`, Status: outcomes.StatusOK,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "q", Call: -1},
 			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, TokenIDs: []int32{3, 4}, Logprobs: []float32{-1, -2},
@@ -82,7 +84,7 @@ func TestWeightsAreInTheAdvantage(t *testing.T) {
 // TestAdvantagesOfSlimesTokens: of the response, with the weight; then there is no one of the sample.
 func TestAdvantagesOfSlimesTokens(t *testing.T) {
 	own := func(row *formats.Trajectory) {
-		row.Advantages = []formats.MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{0.5, 1.5}}}
+		row.Advantages = []training.MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{0.5, 1.5}}}
 	}
 	totals := sequences.Totals{Trajectories: 1, Sequences: 2, Tokens: 6}
 	for want, weights := range map[string]*sequences.Weights{"[0.5 1.5 0 2]": nil, "[0.25 0.75 0 1]": {Per: sequences.EachSequence, Totals: totals}} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Choice is an answer.
@@ -34,9 +35,9 @@ func ReadChoice(raw []byte) (c Choice, err error) {
 		source, field string
 		ids           []byte
 	}{
-		{formats.TokensChoice, "token_ids", o.Get("token_ids")},
-		{formats.TokensResponse, "response_token_ids", o.Get("response_token_ids")},
-		{formats.TokensMessage, "generation_token_ids", jsontext.ParseObject(o.Get("message")).Get("generation_token_ids")},
+		{schema.TokensChoice, "token_ids", o.Get("token_ids")},
+		{schema.TokensResponse, "response_token_ids", o.Get("response_token_ids")},
+		{schema.TokensMessage, "generation_token_ids", jsontext.ParseObject(o.Get("message")).Get("generation_token_ids")},
 	} {
 		if ids := in.IDs(s.field, s.ids); len(ids) > 0 {
 			m.TokenIDs, c.Source = ids, s.source
@@ -73,7 +74,7 @@ func (r *Reader) ChoiceLogprobs(m *formats.Message, v []byte) (source string) {
 	if len(ids) == 0 || len(ids) < len(m.Logprobs) {
 		return ""
 	}
-	if m.TokenIDs = ids; source == formats.TokensInLogprobs {
+	if m.TokenIDs = ids; source == schema.TokensInLogprobs {
 		m.TokenTexts = nil // they are the ids
 	}
 	return source
@@ -83,11 +84,11 @@ func (r *Reader) ChoiceLogprobs(m *formats.Message, v []byte) (source string) {
 func (r *Reader) entryID(field, token string, id []byte) (int32, string) {
 	if digits, ok := strings.CutPrefix(token, "token_id:"); ok {
 		if n, err := strconv.ParseInt(digits, 10, 32); err == nil && n >= 0 {
-			return int32(n), formats.TokensInLogprobs
+			return int32(n), schema.TokensInLogprobs
 		}
 	}
 	if n := r.Whole(field+".id", id); n != nil && *n >= 0 && *n < 1<<31 {
-		return int32(*n), formats.TokensEntryID
+		return int32(*n), schema.TokensEntryID
 	}
 	return 0, ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // TestAdvantagesOfNodes: each node has its message's, or those of its tokens, or the trajectory's.
@@ -17,7 +18,7 @@ func TestAdvantagesOfNodes(t *testing.T) {
 	}
 	row := formats.Trajectory{Advantage: &advantage, Calls: []formats.Call{{Target: true, Tools: -1}},
 		Messages: []formats.Message{says(-1, 2, 3), says(0, 4), says(1, 5, 6), says(2, 7)},
-		Advantages: []formats.MessageAdvantage{{Message: 1, Value: 0.25}, {Message: 2, Value: 1, Tokens: []float32{0.5, 1.5}},
+		Advantages: []training.MessageAdvantage{{Message: 1, Value: 0.25}, {Message: 2, Value: 1, Tokens: []float32{0.5, 1.5}},
 			{Message: 3, Value: 2, Tokens: []float32{1, 3}}}} // the last are not one for each token
 	g := graphWriter{t: &row, lose: func(part string) { t.Error(part) }, at: make([]int, len(row.Messages))}
 	g.build()

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // readEpisode converts the traces of a line. Without one, the episode failed before
@@ -75,8 +76,8 @@ func (e *shared) failed(o jsontext.Object) (x importers.Item, err error) {
 	x.Epoch = e.epoch
 	x.Row.TrajectoryID = in.Text("id", o.Get("id"))
 	readTask(&in, &x.Row, o.Get("task"))
-	x.Row.Status = formats.StatusFailed
-	x.Row.FailureClass, x.Row.Error = readFailure(&in, o, formats.FailNoCalls)
+	x.Row.Status = outcomes.StatusFailed
+	x.Row.FailureClass, x.Row.Error = readFailure(&in, o, outcomes.FailNoCalls)
 	var meta importers.Metadata
 	meta.Add("episode", e.meta)
 	x.Row.Metadata = meta.String()
@@ -112,10 +113,10 @@ func exampleOf(data, task jsontext.Object) []byte {
 
 // failures are the classes by the boundary that an error crossed.
 var failures = map[string]string{
-	"ProviderError": formats.FailEngine, "ModelError": formats.FailEngine,
-	"OverlongPromptError": formats.FailEngineRefused,
-	"HarnessError":        formats.FailAgentExit, "TimeoutError": formats.FailTimeout,
-	"CancelledError": formats.FailCancelled,
+	"ProviderError": outcomes.FailEngine, "ModelError": outcomes.FailEngine,
+	"OverlongPromptError": outcomes.FailEngineRefused,
+	"HarnessError":        outcomes.FailAgentExit, "TimeoutError": outcomes.FailTimeout,
+	"CancelledError": outcomes.FailCancelled,
 }
 
 // readFailure returns the class and the text of the last error; otherwise is the
@@ -130,14 +131,14 @@ func readFailure(in *value.Reader, o jsontext.Object, otherwise string) (class, 
 	status := in.Whole("errors.status_code", last.Get("status_code"))
 	switch class = failures[kind]; {
 	case last == nil && jsontext.IsTrue(o.Get("is_timeout")):
-		return formats.FailTimeout, ""
+		return outcomes.FailTimeout, ""
 	case last == nil:
 		return otherwise, ""
-	case class == formats.FailEngine && status != nil && *status >= 400 && *status < 500 && *status != 429 &&
+	case class == outcomes.FailEngine && status != nil && *status >= 400 && *status < 500 && *status != 429 &&
 		*status != 408:
-		class = formats.FailEngineRefused
+		class = outcomes.FailEngineRefused
 	case class == "":
-		class = formats.FailInternal
+		class = outcomes.FailInternal
 	}
 	return class, kind + ": " + text
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Exporter writes traces.jsonl of PrimeIntellect-ai/verifiers: an
@@ -155,8 +156,8 @@ func episodeOf(t *formats.Trajectory, lose func(string)) episode {
 	e := episode{
 		ID: t.TrajectoryID, Env: ref{"rollmill"},
 		Task: task{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
-		Run:  run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK ||
-			t.Status == formats.StatusTruncated, Errors: []failure{},
+		Run:  run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == outcomes.StatusOK ||
+			t.Status == outcomes.StatusTruncated, Errors: []failure{},
 	}
 	if t.Example != "" && e.Task.Data.Example == nil {
 		lose("an example that is not a JSON object")
@@ -173,9 +174,9 @@ func episodeOf(t *formats.Trajectory, lose func(string)) episode {
 
 // stops are the conditions of verifiers, by stop reason; others keep their name.
 var stops = map[string]string{
-	formats.StopDone: "agent_completed", formats.StopTurns: "max_turns", formats.StopMaxCalls: "max_turns",
-	formats.StopMaxTokens: "max_total_tokens",
-	formats.StopLength:    "max_output_tokens", formats.StopTimeout: "agent_timeout",
+	outcomes.StopDone: "agent_completed", outcomes.StopTurns: "max_turns", outcomes.StopMaxCalls: "max_turns",
+	outcomes.StopMaxTokens: "max_total_tokens",
+	outcomes.StopLength:    "max_output_tokens", outcomes.StopTimeout: "agent_timeout",
 }
 
 func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
@@ -183,8 +184,8 @@ func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
 	tr := trace{
 		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task,
 		Agent:       agent{map[string]any{}, "agent", true},
-		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: cmp.Or(stops[t.StopReason], t.StopReason),
-		IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
+		IsCompleted: t.Status != outcomes.StatusSkipped, OK: e.OK, StopCondition: cmp.Or(stops[t.StopReason], t.StopReason),
+		IsTimeout: t.StopReason == outcomes.StopTimeout, Errors: []failure{},
 		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewardsOf(t, lose),
 	}
 	if t.Error != "" || t.FailureClass != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // graphReader builds the messages of a trace: message i is node i.
@@ -25,8 +26,8 @@ type graphReader struct {
 	nodes        []knownNode
 	calls        map[int64]jsontext.Object // by node
 	tools        string                    // of the trace: those of its last call
-	advantages   []formats.MessageAdvantage
-	losses       []formats.MessageLoss
+	advantages   []training.MessageAdvantage
+	losses       []training.MessageLoss
 }
 
 // knownNode is what its descendants need to know of a node.
@@ -121,7 +122,7 @@ func (g *graphReader) credit(at int, o *jsontext.Object) error {
 	var in value.Reader
 	n := len(g.conversation.Messages[at].TokenIDs)
 	if list := in.Logprobs("advantages", o.Get("advantages")); n > 0 && len(list) == n {
-		a := formats.MessageAdvantage{Message: int32(at), Tokens: list}
+		a := training.MessageAdvantage{Message: int32(at), Tokens: list}
 		for _, v := range list {
 			a.Value += float64(v) / float64(n)
 		}
@@ -129,9 +130,9 @@ func (g *graphReader) credit(at int, o *jsontext.Object) error {
 		o.Drop("advantages")
 	}
 	reference, mask := in.Logprobs("reference_logprobs", o.Get("reference_logprobs")), slices.Collect(jsontext.Elements(o.Get("mask")))
-	var losses []formats.MessageLoss
+	var losses []training.MessageLoss
 	for name, raw := range jsontext.Members(in.Object("loss_weights", o.Get("loss_weights")).Bytes()) {
-		l := formats.MessageLoss{Message: int32(at), Loss: string(name)}
+		l := training.MessageLoss{Message: int32(at), Loss: string(name)}
 		for k, w := range in.Logprobs("loss_weights", raw) {
 			switch {
 			case k >= len(mask) || string(mask[k]) != "true":
@@ -141,10 +142,10 @@ func (g *graphReader) credit(at int, o *jsontext.Object) error {
 				l.Weight = float64(w)
 			}
 		}
-		if l.Loss == formats.LossRefKL {
+		if l.Loss == training.LossRefKL {
 			l.Reference = reference
 		}
-		if l.Weight == 0 || !slices.Contains(formats.Losses, l.Loss) || l.Loss == formats.LossRefKL && len(reference) != n {
+		if l.Weight == 0 || !slices.Contains(training.Losses, l.Loss) || l.Loss == training.LossRefKL && len(reference) != n {
 			return in.Err
 		}
 		losses = append(losses, l)

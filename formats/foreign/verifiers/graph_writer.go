@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 type node struct {
@@ -249,10 +250,10 @@ func (g *graphWriter) calls() []call {
 // finish returns one of the three reasons of verifiers, or nil.
 func finish(m *formats.Message) *string {
 	reason := ""
-	switch formats.FinishState(m.FinishReason, nil) {
-	case formats.FinishTruncated:
+	switch outcomes.Finish(m.FinishReason, nil) {
+	case outcomes.FinishTruncated:
 		reason = "length"
-	case formats.FinishEnded:
+	case outcomes.FinishEnded:
 		if reason = "stop"; len(m.ToolCalls) > 0 {
 			reason = "tool_calls"
 		}

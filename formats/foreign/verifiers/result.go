@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // result converts a row of results.jsonl. Its steps, when it has them, give the
@@ -58,7 +59,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 	timing := in.Object("timing", o.Get("timing"))
 	times(row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
 	resultStatus(&in, row, o)
-	if reward := in.Number("reward", o.Get("reward")); row.Status != formats.StatusFailed {
+	if reward := in.Number("reward", o.Get("reward")); row.Status != outcomes.StatusFailed {
 		row.Reward = reward // of a failed rollout it is 0
 	}
 	return x, in.Err
@@ -74,19 +75,19 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 		if kind != "" {
 			text = kind + ": " + text
 		}
-		importers.Fail(row, cmp.Or(failures[kind], formats.FailInternal), text)
+		importers.Fail(row, cmp.Or(failures[kind], outcomes.FailInternal), text)
 		return
 	}
 	stop, cut := truncation(in, o)
 	switch {
 	case string(o.Get("is_completed")) == "false":
-		row.Status, row.FailureClass = formats.StatusFailed, formats.FailUnfinished
+		row.Status, row.FailureClass = outcomes.StatusFailed, outcomes.FailUnfinished
 	case cut:
-		row.Status, row.StopReason = formats.StatusTruncated, stop
+		row.Status, row.StopReason = outcomes.StatusTruncated, stop
 	case len(row.Calls) == 0:
-		importers.Fail(row, formats.FailNoCalls, "the completion has no message of the model")
+		importers.Fail(row, outcomes.FailNoCalls, "the completion has no message of the model")
 	case o.Has("is_truncated"):
-		row.Status = formats.StatusOK
+		row.Status = outcomes.StatusOK
 	}
 }
 
@@ -98,12 +99,12 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 func truncation(in *value.Reader, o jsontext.Object) (stop string, cut bool) {
 	stop = truncations[in.Text("stop_condition", o.Get("stop_condition"))]
 	switch {
-	case stop == formats.StopTimeout || !o.Has("is_truncated"):
+	case stop == outcomes.StopTimeout || !o.Has("is_truncated"):
 		return stop, stop != ""
 	case !jsontext.IsTrue(o.Get("is_truncated")):
 		return "", false
-	case stop == "" || stop == formats.StopTurns:
-		return formats.StopLength, true
+	case stop == "" || stop == outcomes.StopTurns:
+		return outcomes.StopLength, true
 	}
 	return stop, true
 }

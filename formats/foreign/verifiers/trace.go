@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 const maxVersion = 1 // of traces
@@ -60,12 +61,12 @@ func times(row *formats.Trajectory, timing jsontext.Object) {
 
 // truncations are the limits that end a rollout, by the stop condition.
 var truncations = map[string]string{
-	"max_turns": formats.StopTurns, "max_turns_reached": formats.StopTurns,
-	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens,
-	"max_total_tokens":                    formats.StopMaxTokens,
-	"max_total_completion_tokens_reached": formats.StopMaxTokens,
-	"context_length":                      formats.StopLength, "prompt_too_long": formats.StopLength,
-	"timeout_reached": formats.StopTimeout,
+	"max_turns": outcomes.StopTurns, "max_turns_reached": outcomes.StopTurns,
+	"max_input_tokens": outcomes.StopMaxTokens, "max_output_tokens": outcomes.StopMaxTokens,
+	"max_total_tokens":                    outcomes.StopMaxTokens,
+	"max_total_completion_tokens_reached": outcomes.StopMaxTokens,
+	"context_length":                      outcomes.StopLength, "prompt_too_long": outcomes.StopLength,
+	"timeout_reached": outcomes.StopTimeout,
 }
 
 // status sets the status of a rollout by ok, its errors and what stopped it.
@@ -76,23 +77,23 @@ func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	}
 	stop, cut := truncation(in, o)
 	if !cut && jsontext.IsTrue(o.Get("is_timeout")) {
-		stop, cut = formats.StopTimeout, true
+		stop, cut = outcomes.StopTimeout, true
 	}
 	switch {
 	case !ok:
-		otherwise := formats.FailUnfinished
+		otherwise := outcomes.FailUnfinished
 		if len(row.Calls) == 0 {
-			otherwise = formats.FailNoCalls
+			otherwise = outcomes.FailNoCalls
 		}
-		row.Status = formats.StatusFailed
+		row.Status = outcomes.StatusFailed
 		row.FailureClass, row.Error = readFailure(in, o, otherwise)
-		if row.FailureClass == formats.FailTimeout {
-			row.StopReason = formats.StopTimeout
+		if row.FailureClass == outcomes.FailTimeout {
+			row.StopReason = outcomes.StopTimeout
 		}
 	case cut:
-		row.Status, row.StopReason = formats.StatusTruncated, stop
+		row.Status, row.StopReason = outcomes.StatusTruncated, stop
 	case len(row.Calls) == 0:
-		importers.Fail(row, formats.FailNoCalls, "the model was not called")
+		importers.Fail(row, outcomes.FailNoCalls, "the model was not called")
 	}
 }
 
@@ -112,13 +113,13 @@ func readRewards(in *value.Reader, row *formats.Trajectory, list jsontext.Object
 			n.Value = in.Number("rewards."+c.Key, c.Raw)
 		}
 		if n.Value == nil {
-			all, n.Failure = false, formats.RewardMissing
+			all, n.Failure = false, outcomes.RewardMissing
 		} else {
 			total += float64(*n.Value * n.Weight) // rounded, so that no machine fuses it with the sum
 		}
 		row.Rewards = append(row.Rewards, n)
 	}
-	if all && row.Status != formats.StatusFailed {
+	if all && row.Status != outcomes.StatusFailed {
 		row.Reward = &total
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // What the file says of truncation counts; its stop condition only where the
@@ -13,27 +13,27 @@ import (
 // max_turns_reached.
 func TestTheFileSaysWhatWasTruncated(t *testing.T) {
 	for members, want := range map[string][2]string{
-		`"stop_condition":"max_turns_reached","is_truncated":false`: {formats.StatusOK, formats.StopDone},
-		`"stop_condition":"max_turns_reached","is_truncated":true`: {formats.StatusTruncated,
-			formats.StopLength},
-		`"stop_condition":"max_turns_reached","is_truncated":null`: {formats.StatusTruncated,
-			formats.StopTurns},
-		`"stop_condition":"max_turns_reached"`: {formats.StatusTruncated,
-			formats.StopTurns},
-		`"stop_condition":"prompt_too_long","is_truncated":true`: {formats.StatusTruncated,
-			formats.StopLength},
-		`"stop_condition":"max_total_completion_tokens_reached","is_truncated":false`: {formats.StatusOK, formats.StopDone},
-		`"stop_condition":"max_total_completion_tokens_reached","is_truncated":true`: {formats.StatusTruncated,
-			formats.StopMaxTokens},
-		`"stop_condition":"max_total_completion_tokens_reached"`: {formats.StatusTruncated,
-			formats.StopMaxTokens},
-		`"stop_condition":"timeout_reached","is_truncated":false`: {formats.StatusTruncated,
-			formats.StopTimeout},
-		`"stop_condition":"no_tools_called","is_truncated":false`: {formats.StatusOK, formats.StopDone},
-		`"stop_condition":null,"is_truncated":true`: {formats.StatusTruncated,
-			formats.StopLength},
-		`"is_completed":false,"is_truncated":true`: {formats.StatusFailed,
-			formats.StopError},
+		`"stop_condition":"max_turns_reached","is_truncated":false`: {outcomes.StatusOK, outcomes.StopDone},
+		`"stop_condition":"max_turns_reached","is_truncated":true`: {outcomes.StatusTruncated,
+			outcomes.StopLength},
+		`"stop_condition":"max_turns_reached","is_truncated":null`: {outcomes.StatusTruncated,
+			outcomes.StopTurns},
+		`"stop_condition":"max_turns_reached"`: {outcomes.StatusTruncated,
+			outcomes.StopTurns},
+		`"stop_condition":"prompt_too_long","is_truncated":true`: {outcomes.StatusTruncated,
+			outcomes.StopLength},
+		`"stop_condition":"max_total_completion_tokens_reached","is_truncated":false`: {outcomes.StatusOK, outcomes.StopDone},
+		`"stop_condition":"max_total_completion_tokens_reached","is_truncated":true`: {outcomes.StatusTruncated,
+			outcomes.StopMaxTokens},
+		`"stop_condition":"max_total_completion_tokens_reached"`: {outcomes.StatusTruncated,
+			outcomes.StopMaxTokens},
+		`"stop_condition":"timeout_reached","is_truncated":false`: {outcomes.StatusTruncated,
+			outcomes.StopTimeout},
+		`"stop_condition":"no_tools_called","is_truncated":false`: {outcomes.StatusOK, outcomes.StopDone},
+		`"stop_condition":null,"is_truncated":true`: {outcomes.StatusTruncated,
+			outcomes.StopLength},
+		`"is_completed":false,"is_truncated":true`: {outcomes.StatusFailed,
+			outcomes.StopError},
 	} {
 		line := fmt.Sprintf(`{"example_id":1,"prompt":[{"role":"user","content":"2+2?"}],"completion":[{"role":"assistant","content":"4"}],"reward":1.0,%s}`, members)
 		p := Importer.Convert(importers.Record{Data: []byte(line)})

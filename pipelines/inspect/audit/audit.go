@@ -17,11 +17,13 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options select the datasets and the checks.
@@ -71,7 +73,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	if a.Mismatch != "" && a.out.Mismatches == nil {
-		return nil, formats.Invalid(o.URI,
+		return nil, fault.Invalid(o.URI,
 			"add it to the trajectories' rewards: rollmill score --reward REWARD --reward '"+o.Mismatch+"*0=teacher:URL,model=NAME'", nil,
 			"no scores have signals of a reward %q", o.Mismatch)
 	}
@@ -145,11 +147,11 @@ func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
 	if a.wants(checkDamage) {
 		damage = dataset.Verify(ctx, d)
 	}
-	if damage != nil && !errors.Is(damage, formats.ErrInvalid) {
+	if damage != nil && !errors.Is(damage, fault.ErrInvalid) {
 		return damage
 	}
 	err := a.look(ctx, d)
-	if err != nil && !errors.Is(err, formats.ErrInvalid) {
+	if err != nil && !errors.Is(err, fault.ErrInvalid) {
 		return err
 	}
 	if damage = cmp.Or(damage, err); damage != nil {
@@ -188,13 +190,13 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor) error {
 	var bad error
 	see := doctor.Row
-	if _, has := d.Tables[formats.TableGroups]; has && doctor.WantsGroups() {
+	if _, has := d.Tables[schema.TableGroups]; has && doctor.WantsGroups() {
 		bad = advantages.EachGroup(ctx, d, doctor.Group)
-	} else if d.Kind == formats.KindTrajectories && d.Stage != "rollout" && a.wants(validate.Flat) {
+	} else if d.Kind == schema.KindTrajectories && d.Stage != "rollout" && a.wants(validate.Flat) {
 		var batch *advantages.Batch
 		batch, bad = advantages.Of(ctx, d)
 		see = func(r *validate.Row) {
-			var size formats.AdvantageSize
+			var size training.AdvantageSize
 			size.Add(r.Trajectory.Advantage, r.Trajectory.Advantages, r.Trajectory.Losses)
 			r.Trains = batch.Of(nil, &size)
 			doctor.Row(r)

@@ -12,10 +12,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestEveryCheckFindsItsFault checks that each check finds its fault in a dataset
@@ -188,8 +191,8 @@ func TestDamageDoesNotHideOtherFindings(t *testing.T) {
 	for group := range random.Scores(5, small) {
 		rows = append(rows, group...)
 	}
-	rows[1].Status = formats.StatusFailed
-	put(w, "epoch-0/score", thinSpec(w, base, "epoch-0/score", formats.KindScores), rows)
+	rows[1].Status = outcomes.StatusFailed
+	put(w, "epoch-0/score", thinSpec(w, base, "epoch-0/score", schema.KindScores), rows)
 	w.bytes(base, flip)
 	a := audited(t, w.root)
 	if diff := cmp.Diff([]string{"damage", "rows"}, checksOf(a)); diff != "" || a.Findings[0].Check != "damage" {
@@ -253,7 +256,7 @@ func TestDetailsAreOneLine(t *testing.T) {
 }
 
 func TestIncompleteDatasetIsReported(t *testing.T) {
-	s, err := dataset.Begin(t.Context(), "mem://audit-half/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{Of: 2})
+	s, err := dataset.Begin(t.Context(), "mem://audit-half/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{Of: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +264,7 @@ func TestIncompleteDatasetIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Run(t.Context(), Options{URI: "mem://audit-half/rollout"})
-	if !errors.Is(err, dataset.ErrIncomplete) || !errors.Is(err, formats.ErrInvalid) {
+	if !errors.Is(err, dataset.ErrIncomplete) || !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // BenchmarkAudit audits a wide dataset on disk, with all checks and with those of
@@ -15,7 +16,7 @@ import (
 func BenchmarkAudit(b *testing.B) {
 	ctx := context.Background()
 	uri := filepath.Join(b.TempDir(), "rollout")
-	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

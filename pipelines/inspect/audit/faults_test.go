@@ -11,7 +11,11 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
 )
 
 // fault is a fault and the check that finds it.
@@ -42,7 +46,7 @@ var faults = []faultCase{
 	}, "not a manifest"},
 	{"damage", "the rows differ from the manifest", func(w *world, sick bool) {
 		rows := trajectories(small)
-		spec := dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}
+		spec := dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}
 		d := put(w, "rollout", spec, rows)
 		if sick { // each part is what it was
 			data, err := json.Marshal(d.Manifest)
@@ -80,7 +84,7 @@ var faults = []faultCase{
 		for group := range random.Scores(5, small) {
 			rows = append(rows, group...)
 		}
-		put(w, "score", thinSpec(w, base, "score", formats.KindScores), rows)
+		put(w, "score", thinSpec(w, base, "score", schema.KindScores), rows)
 		if sick {
 			w.bytes(base, flip)
 		}
@@ -117,11 +121,11 @@ var faults = []faultCase{
 		}
 		w.wide("epoch-0/rollout", "rollout", rows)
 	}, "have the first question"},
-	{"resubmitted", "a batch was sent twice; the twin attached to its job", secondReceipt(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
+	{"resubmitted", "a batch was sent twice; the twin attached to its job", secondReceipt(receipts.Receipt{Key: "k", Backend: "art", State: receipts.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "submitted to art before"},
-	{"resubmitted", "a batch was sent twice; the twin failed", secondReceipt(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
+	{"resubmitted", "a batch was sent twice; the twin failed", secondReceipt(receipts.Receipt{Key: "k", Backend: "art", State: receipts.JobFailed,
 		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "submitted to art before"},
-	{"resubmitted", "a batch was sent twice; the twin to another trainer", secondReceipt(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
+	{"resubmitted", "a batch was sent twice; the twin to another trainer", secondReceipt(receipts.Receipt{Key: "l", Backend: "art", State: receipts.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "submitted to art before"},
 
 	{"unnamed", "a killed writer left a part", func(w *world, sick bool) {
@@ -138,7 +142,7 @@ var faults = []faultCase{
 	}, "such as copy of part.parquet"},
 	{"unfinished", "one of two shards is there", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
-		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: formats.KindScores}, dataset.Options{Of: 2})
+		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: schema.KindScores}, dataset.Options{Of: 2})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -157,8 +161,8 @@ var faults = []faultCase{
 	}), "break what"},
 	{"rows", "a log probability is positive", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[0] = 2 }), "break what"},
 	{"rows", "a failure is scored", scores(func(rows []formats.Score, sick bool) {
-		if rows[3].Status = formats.StatusFailed; !sick {
-			rows[3].Reward, rows[3].Rewards, rows[3].Failure = nil, nil, formats.RewardTrajectory
+		if rows[3].Status = outcomes.StatusFailed; !sick {
+			rows[3].Reward, rows[3].Rewards, rows[3].Failure = nil, nil, outcomes.RewardTrajectory
 		}
 	}), "break what"},
 	{"rows", "scores are of other trajectories", scores(func(rows []formats.Score, sick bool) {
@@ -312,7 +316,7 @@ var faults = []faultCase{
 	}), "5 crashed"},
 	{"truncated", "9 of 40 were cut off; of the twin 8", rollout(bare(small), func(rows []formats.Trajectory, sick bool) {
 		for i := range 4 + count4(sick) {
-			rows[4*i].Status, rows[4*i].StopReason = formats.StatusTruncated, formats.StopLength
+			rows[4*i].Status, rows[4*i].StopReason = outcomes.StatusTruncated, outcomes.StopLength
 		}
 	}), "9 length"},
 	{"mismatch", "the ratio is 1.02; that of the twin 1.001", signals(0.001, 0.02), "all: mean ratio 1.02020 over"},
@@ -335,7 +339,7 @@ var faults = []faultCase{
 			rows[i].Advantage = number(float64(max(0, i/4-5)))
 			if i == 5 && !sick {
 				answer := slices.IndexFunc(rows[i].Messages, func(m formats.Message) bool { return m.Sampled })
-				rows[i].Advantages = []formats.MessageAdvantage{{Message: int32(answer), Value: -.5}}
+				rows[i].Advantages = []training.MessageAdvantage{{Message: int32(answer), Value: -.5}}
 			}
 		}
 		w.wide("curate", "curate", rows)
@@ -430,7 +434,7 @@ var faults = []faultCase{
 	}), "before 9"},
 	{"branches", "a prompt was asked again", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Branch = "retry" }), "1 retry"},
 	{"truncated_scored", "an attempt that was cut off has a reward", spoiled(func(rows []formats.Trajectory) {
-		rows[3].Status, rows[3].StopReason = formats.StatusTruncated, formats.StopLength
+		rows[3].Status, rows[3].StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	}), "cut off"},
 	{"length", "reward is paid by the token", scores(func(rows []formats.Score, sick bool) {
 		for i, t := range trajectories(small) {

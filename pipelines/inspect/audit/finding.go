@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -14,9 +14,9 @@ type Result struct {
 
 // Dataset is a dataset that was read.
 type Dataset struct {
-	URI  string       `json:"uri"`
-	Kind formats.Kind `json:"kind"`
-	Rows int64        `json:"rows"`
+	URI  string      `json:"uri"`
+	Kind schema.Kind `json:"kind"`
+	Rows int64       `json:"rows"`
 }
 
 // Worst returns the severity of the worst finding, or "".

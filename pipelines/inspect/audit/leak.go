@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -86,7 +87,7 @@ func (h *heldOut) asks(e *example) bool {
 func (a *auditor) leaks(ctx context.Context) error {
 	held := heldOut{map[string]bool{}, map[xxh3.Uint128]bool{}, map[xxh3.Uint128]string{}}
 	for _, uri := range a.HeldOut {
-		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: schema.KindTrajectories})
 		if err == nil {
 			err = distinct(ctx, d, held.add)
 		}
@@ -97,7 +98,7 @@ func (a *auditor) leaks(ctx context.Context) error {
 	var rollouts, curated []*dataset.Dataset
 	for _, d := range a.found.Datasets {
 		switch {
-		case d.Kind != formats.KindTrajectories || a.damaged[d] || slices.Contains(a.HeldOut, d.URI()):
+		case d.Kind != schema.KindTrajectories || a.damaged[d] || slices.Contains(a.HeldOut, d.URI()):
 		case dataset.InValidation(d.URI()):
 			if err := distinct(ctx, d, held.add); err != nil {
 				return err

@@ -11,7 +11,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Mismatch is how far the log probabilities that an engine recorded are from those
@@ -44,7 +46,7 @@ var mismatchColumns = []string{"trajectory_id", "policy_version", "messages.logp
 
 // mismatched compares the signals of the named reward with the base.
 func (a *auditor) mismatched(ctx context.Context, d *dataset.Dataset) error {
-	if a.Mismatch == "" || d.Kind != formats.KindScores {
+	if a.Mismatch == "" || d.Kind != schema.KindScores {
 		return nil
 	}
 	base, err := d.OpenBase(ctx)
@@ -69,7 +71,7 @@ func (a *auditor) mismatched(ctx context.Context, d *dataset.Dataset) error {
 			return err
 		}
 		if !more || t.TrajectoryID != s.TrajectoryID {
-			return formats.Invalid(d.URI(), "score the trajectories again", nil, "trajectory %q is not that of its base's row", s.TrajectoryID)
+			return fault.Invalid(d.URI(), "score the trajectories again", nil, "trajectory %q is not that of its base's row", s.TrajectoryID)
 		}
 		for _, said := range s.Signals {
 			if said.Component == a.Mismatch && int(said.Message) < len(t.Messages) {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // changed reports inputs of a dataset that are missing or have another identity,
@@ -27,7 +29,7 @@ func (a *auditor) changed(ctx context.Context, d *dataset.Dataset) error {
 		if err == nil && d.Base != nil && in.Is(d.Base) {
 			err = a.base(ctx, d, in)
 		}
-		if errors.Is(err, formats.ErrInvalid) {
+		if errors.Is(err, fault.ErrInvalid) {
 			a.find(checkChanged, validate.Finding{URI: d.URI(), What: err.Error()})
 		} else if err != nil {
 			return err
@@ -37,8 +39,8 @@ func (a *auditor) changed(ctx context.Context, d *dataset.Dataset) error {
 }
 
 func (a *auditor) base(ctx context.Context, d, base *dataset.Dataset) error {
-	if d.Kind != formats.KindTrajectories && d.Rows != base.Rows {
-		return formats.Invalid(d.URI(), "", nil, "it has %d rows, its base %q has %d", d.Rows, base.URI(), base.Rows)
+	if d.Kind != schema.KindTrajectories && d.Rows != base.Rows {
+		return fault.Invalid(d.URI(), "", nil, "it has %d rows, its base %q has %d", d.Rows, base.URI(), base.Rows)
 	}
 	if slices.ContainsFunc(a.found.Datasets, func(o *dataset.Dataset) bool { return o.Is(d.Base) }) {
 		return nil
@@ -49,7 +51,7 @@ func (a *auditor) base(ctx context.Context, d, base *dataset.Dataset) error {
 		a.sound[d.Base.Digest] = err
 	}
 	if err != nil {
-		return formats.Invalid(d.URI(), "", err, "its base is damaged")
+		return fault.Invalid(d.URI(), "", err, "its base is damaged")
 	}
 	return nil
 }
@@ -66,7 +68,7 @@ func (a *auditor) together(ctx context.Context) error {
 }
 
 // trained lists the states of a submission whose batch was, or may be, trained on.
-var trained = []string{formats.JobPending, formats.JobRunning, formats.JobCompleted}
+var trained = []string{receipts.JobPending, receipts.JobRunning, receipts.JobCompleted}
 
 // resubmitted reports batches that were sent to one target more than once.
 // Receipts of the same submission, such as those of commands that attached to its

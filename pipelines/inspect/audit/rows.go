@@ -7,15 +7,17 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // rows calls f with every row of a dataset. f must not keep the row.
 func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validate.Row)) error {
 	switch d.Kind {
-	case formats.KindScores:
+	case schema.KindScores:
 		return thin(ctx, d, f, validate.ScoreRow)
-	case formats.KindGroups:
+	case schema.KindGroups:
 		return thin(ctx, d, f, validate.MemberRow)
 	}
 	r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", d.All())
@@ -54,7 +56,7 @@ func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row),
 			return err
 		}
 		of, err, has := base()
-		if err != nil && !errors.Is(err, formats.ErrInvalid) {
+		if err != nil && !errors.Is(err, fault.ErrInvalid) {
 			return err
 		}
 		r := row(n, t)

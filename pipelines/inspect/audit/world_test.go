@@ -11,7 +11,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -55,12 +58,12 @@ func put[T any](w *world, name string, spec dataset.Spec, rows []T, further ...f
 }
 
 func (w *world) wide(name, stage string, rows []formats.Trajectory, inputs ...dataset.Ref) *dataset.Dataset {
-	return put(w, name, dataset.Spec{Stage: stage, Kind: formats.KindTrajectories, Inputs: inputs, Params: map[string]any{"name": name}}, rows)
+	return put(w, name, dataset.Spec{Stage: stage, Kind: schema.KindTrajectories, Inputs: inputs, Params: map[string]any{"name": name}}, rows)
 }
 
-func thinSpec(w *world, base *dataset.Dataset, name string, kind formats.Kind) dataset.Spec {
+func thinSpec(w *world, base *dataset.Dataset, name string, kind schema.Kind) dataset.Spec {
 	ref := base.Ref("base", w.at(name))
-	return dataset.Spec{Stage: map[formats.Kind]string{formats.KindScores: "score", formats.KindGroups: "group"}[kind], Kind: kind,
+	return dataset.Spec{Stage: map[schema.Kind]string{schema.KindScores: "score", schema.KindGroups: "group"}[kind], Kind: kind,
 		Inputs: []dataset.Ref{ref}, Base: &ref}
 }
 
@@ -145,7 +148,7 @@ func scores(spoil func(rows []formats.Score, sick bool)) scenario {
 		}
 		spoil(rows, sick)
 		base := w.wide("rollout", "rollout", trajectories(small))
-		put(w, "score", thinSpec(w, base, "score", formats.KindScores), rows)
+		put(w, "score", thinSpec(w, base, "score", schema.KindScores), rows)
 	}
 }
 
@@ -173,7 +176,7 @@ func signals(well, sick float32) scenario {
 				}
 			}
 		}
-		put(w, "score", thinSpec(w, w.wide("rollout", "rollout", base), "score", formats.KindScores), rows)
+		put(w, "score", thinSpec(w, w.wide("rollout", "rollout", base), "score", schema.KindScores), rows)
 	}
 }
 
@@ -195,8 +198,8 @@ func groupTables(spoil func(rows []formats.Member, stats []formats.GroupStats, s
 		}
 		spoil(rows, stats, sick)
 		base := w.wide("rollout", "rollout", trajectories(small))
-		put(w, "group", thinSpec(w, base, "group", formats.KindGroups), rows, func(s *dataset.Shard) {
-			if err := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(context.Background(), stats); err != nil {
+		put(w, "group", thinSpec(w, base, "group", schema.KindGroups), rows, func(s *dataset.Shard) {
+			if err := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(context.Background(), stats); err != nil {
 				w.t.Fatal(err)
 			}
 		})
@@ -213,11 +216,11 @@ func other(digest string) string {
 }
 
 func fail(t *formats.Trajectory) {
-	t.Status, t.StopReason, t.FailureClass, t.Reward, t.Rewards = formats.StatusFailed, formats.StopError, formats.FailEngine, nil, nil
+	t.Status, t.StopReason, t.FailureClass, t.Reward, t.Rewards = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine, nil, nil
 }
 
 func unscore(s *formats.Score) {
-	s.Reward, s.Rewards, s.Failure = nil, nil, formats.RewardCrashed
+	s.Reward, s.Rewards, s.Failure = nil, nil, outcomes.RewardCrashed
 }
 
 func number[T any](x T) *T { return &x }
@@ -243,20 +246,20 @@ func leak(sick bool, w *world) {
 	w.wide("epoch-0/validation/rollout", "rollout", rows)
 }
 
-func secondReceipt(second formats.Receipt) scenario {
+func secondReceipt(second receipts.Receipt) scenario {
 	return func(w *world, sick bool) {
 		w.wide("curate", "curate", trajectories(small))
-		first := formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted, CuratedDigest: "d", Trajectories: 40, StartedAt: time.Unix(1, 0)}
+		first := receipts.Receipt{Key: "k", Backend: "art", State: receipts.JobCompleted, CuratedDigest: "d", Trajectories: 40, StartedAt: time.Unix(1, 0)}
 		if sick {
 			second = first
 			second.StartedAt = time.Unix(2, 0)
 		}
-		for name, r := range map[string]formats.Receipt{"submit": first, "submit-again": second} {
+		for name, r := range map[string]receipts.Receipt{"submit": first, "submit-again": second} {
 			data, err := json.Marshal(r)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			w.write(name, formats.ReceiptFile, data)
+			w.write(name, receipts.File, data)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
@@ -12,11 +14,11 @@ import (
 // much; without any of its own a token has its message's.
 func TestTokensHaveTheirOwnAdvantages(t *testing.T) {
 	one := 1.0
-	row := &formats.Trajectory{Status: formats.StatusOK, Advantage: &one, Calls: []formats.Call{{Target: true}, {Target: true}},
+	row := &formats.Trajectory{Status: outcomes.StatusOK, Advantage: &one, Calls: []formats.Call{{Target: true}, {Target: true}},
 		Messages: []formats.Message{
 			{Parent: -1, Role: "assistant", Sampled: true, Call: 0, TokenIDs: []int32{1, 2, 3}, Logprobs: []float32{-1, -1, -1}},
 			{Parent: 0, Role: "assistant", Sampled: true, Call: 1, TokenIDs: []int32{4}, Logprobs: []float32{-1}}},
-		Advantages: []formats.MessageAdvantage{{Message: 0, Tokens: []float32{0.5, -2, 0}}}}
+		Advantages: []training.MessageAdvantage{{Message: 0, Tokens: []float32{0.5, -2, 0}}}}
 	c := inspect.Judged(row, nil, nil)
 	c.Signals = []formats.Signal{{Message: 0, Component: "trainer", Values: []float32{-1.5, -1.25, -1}}}
 	for message, want := range [][]string{{"more", "less", "p10"}, {"more"}} {

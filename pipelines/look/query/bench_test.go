@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/kept"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -15,16 +17,16 @@ import (
 // synthetic returns an index of synthetic rows, eight a group, with two named rewards.
 func synthetic(rows int64) *Index {
 	x := newIndex(&Sources{Base: &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{Rows: rows}}}})
-	stops := []string{formats.StopDone, formats.StopLength, formats.StopTurns}
+	stops := []string{outcomes.StopDone, outcomes.StopLength, outcomes.StopTurns}
 	for i := range int32(rows) {
 		example := fmt.Sprintf("example-%06d", i/8)
 		a, b := float64(i*7919%1000)/1000, float64(i*104729%999983)/999983
 		reward := (a + b) / 2
-		w := &wide{TrajectoryID: formats.TrajectoryID("run", example, 0, int(i%8)), Run: "run", ExampleID: example, Generation: i % 8, Status: formats.StatusOK,
+		w := &wide{TrajectoryID: formats.TrajectoryID("run", example, 0, int(i%8)), Run: "run", ExampleID: example, Generation: i % 8, Status: outcomes.StatusOK,
 			StopReason: stops[i%3], Model: "model", PromptTokens: 500 + i%100, CompletionTokens: i % 5000, SampledTokens: i % 5000, Reward: &reward,
 			Advantage: &a}
 		if i%50 == 0 {
-			w.Status, w.FailureClass, w.Reward, w.Advantage = formats.StatusFailed, formats.FailTimeout, nil, nil
+			w.Status, w.FailureClass, w.Reward, w.Advantage = outcomes.StatusFailed, outcomes.FailTimeout, nil, nil
 		}
 		x.addBase(w)
 		x.setRewards(x.Rows, w.Reward, []reward_{{"exact", &a}, {"style", &b}})
@@ -112,20 +114,20 @@ func stored(b *testing.B, root string, groups int) {
 			reward, style := float64((g*31+i*7)%100)/100, float64(g*8+i)/float64(groups*8)
 			id := formats.TrajectoryID("run", example, 0, i)
 			wides[g] = append(wides[g],
-				formats.Trajectory{TrajectoryID: id, Run: "run", ExampleID: example, Generation: int32(i), Example: "{}", Status: formats.StatusOK,
-					StopReason: formats.StopDone, Model: "model", PromptTokens: 100, CompletionTokens: int32(g % 4000), SampledTokens: int32(g % 4000),
+				formats.Trajectory{TrajectoryID: id, Run: "run", ExampleID: example, Generation: int32(i), Example: "{}", Status: outcomes.StatusOK,
+					StopReason: outcomes.StopDone, Model: "model", PromptTokens: 100, CompletionTokens: int32(g % 4000), SampledTokens: int32(g % 4000),
 					Answer: "an answer",
 					Messages: []formats.Message{{Parent: -1, Role: "user", Content: "question", Call: -1},
 						{Role: "assistant", Content: "an answer", Sampled: true}}, Calls: []formats.Call{{Target: true}}})
 			thins[g] = append(thins[g],
-				formats.Member{TrajectoryID: id, ExampleID: example, GroupID: formats.GroupID(example, 0), Generation: int32(i), Status: formats.StatusOK,
+				formats.Member{TrajectoryID: id, ExampleID: example, GroupID: formats.GroupID(example, 0), Generation: int32(i), Status: outcomes.StatusOK,
 					Reward:  &reward,
 					Rewards: []formats.NamedReward{{Name: "exact", Value: &reward, Weight: 1}, {Name: "style", Value: &style, Weight: 1}}, Advantage: &style})
 		}
 	}
-	base := written(b, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, wides, -1, nil)
+	base := written(b, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wides, -1, nil)
 	ref := base.Ref("base", storage.Join(root, "group"))
-	written(b, storage.Join(root, "group"), dataset.Spec{Stage: "group", Kind: formats.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, thins, 0, nil)
+	written(b, storage.Join(root, "group"), dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, thins, 0, nil)
 }
 
 // BenchmarkBuild builds the index of a million trajectories on disk.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Cache keeps the indexes that were used last, within a number of bytes. It builds
@@ -105,7 +105,7 @@ func (c *Cache) build(d *dataset.Dataset, e *entry) (*Index, error) {
 	warm(s.Base, "")
 	warm(s.Scores, "")
 	warm(s.Members, "")
-	warm(s.Decisions, formats.TableDecisions)
+	warm(s.Decisions, schema.TableDecisions)
 	if err := all.Wait(); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 )
 
@@ -14,7 +14,7 @@ func TestFirst(t *testing.T) {
 	e.write(t, random.Options{Groups: firstPart/8 + 300, Messages: 1, SampledTokens: 1, PromptTokens: 1, NoTokens: true, Failures: 0.3, Epoch: 3})
 	x := built(t, t.Context(), e.root+"/group")
 	for _, q := range []Query{{}, {Where: "reward > 0.99"}, {Order: OrderOf("-reward")}, {Order: OrderOf("trajectory_id"), Where: "generation == 3"},
-		{Order: OrderOf("reward - generation")}, {Order: Order{"generation - reward", true}, Choices: map[string]string{"status": formats.StatusFailed}},
+		{Order: OrderOf("reward - generation")}, {Order: Order{"generation - reward", true}, Choices: map[string]string{"status": outcomes.StatusFailed}},
 		{Order: OrderOf("-example_id")}, {Order: OrderOf("len(answer)"), Where: "reward > 0.9"}, {Where: "reward > 2"}, {Order: OrderOf("row")}} {
 		p, err := x.Trajectories().Page(t.Context(), q)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Group is what an index knows of a group, named as the columns of _groups where a
@@ -141,7 +141,7 @@ func (x *Index) Group(group uint32) Group {
 // ran reports whether a trajectory neither failed nor was skipped.
 func (x *Index) ran(row uint32) bool {
 	status := x.status.of(row)
-	return status != formats.StatusFailed && status != formats.StatusSkipped
+	return status != outcomes.StatusFailed && status != outcomes.StatusSkipped
 }
 
 // GroupRow is what an expression reads of a group.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/look/kept"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Index has the light columns of the trajectories of a dataset, by row. It is safe for
@@ -155,7 +155,7 @@ const MaxRows = 20_000_000
 // read so far.
 func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
 	if s.rows().Rows > MaxRows {
-		return nil, formats.Invalid(s.Rows.URI(), "narrow it: rollmill show --where CONDITION finds rows without a list, "+
+		return nil, fault.Invalid(s.Rows.URI(), "narrow it: rollmill show --where CONDITION finds rows without a list, "+
 			"and rollmill curate --filter CONDITION writes a smaller dataset", nil,
 			"it has %d rows, more than the %d of which the viewer keeps a list in memory", s.Base.Rows, MaxRows)
 	}

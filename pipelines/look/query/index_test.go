@@ -15,9 +15,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // epoch holds the rows of the datasets of one epoch.
@@ -25,7 +29,7 @@ type epoch struct {
 	root      string
 	rows      []formats.Trajectory
 	members   []formats.Member
-	decisions []formats.Decision
+	decisions []decision.Decision
 }
 
 // write makes the datasets of an epoch in a store: a rollout, groups and decisions.
@@ -39,23 +43,23 @@ func (e *epoch) write(t testing.TB, o random.Options) {
 	for _, g := range slices.Collect(random.Members(1, o)) {
 		members, e.members = append(members, g), append(e.members, g...)
 	}
-	base := written(t, storage.Join(e.root, "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, groups, -1, nil)
+	base := written(t, storage.Join(e.root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1, nil)
 	ref := base.Ref("base", storage.Join(e.root, "group"))
-	spec := dataset.Spec{Stage: "group", Kind: formats.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref, Params: map[string]any{solvedThreshold: 0.9}}
+	spec := dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref, Params: map[string]any{solvedThreshold: 0.9}}
 	group := written(t, storage.Join(e.root, "group"), spec, members, 0, nil)
 	for i, m := range e.members {
-		d := formats.Decision{TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Generation: m.Generation, Kept: m.Advantage != nil}
+		d := decision.Decision{TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Generation: m.Generation, Kept: m.Advantage != nil}
 		if !d.Kept {
 			d.Reason, d.Detail = "no-advantage", fmt.Sprintf("detail %d", i)
 		}
 		e.decisions = append(e.decisions, d)
 	}
-	spec = dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{group.Ref("groups", storage.Join(e.root, "curate"))}}
+	spec = dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{group.Ref("groups", storage.Join(e.root, "curate"))}}
 	written(t, storage.Join(e.root, "curate"), spec, groups[:1], -1, e.decisions)
 }
 
 // written writes a dataset, with table _decisions if there are any, and opens it.
-func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, baseFirst int64, decisions []formats.Decision) *dataset.Dataset {
+func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, baseFirst int64, decisions []decision.Decision) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
 	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
@@ -69,7 +73,7 @@ func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, b
 		}
 	}
 	if decisions != nil {
-		if err := dataset.NewTable[formats.Decision](s, formats.TableDecisions, -1).Write(t.Context(), decisions); err != nil {
+		if err := dataset.NewTable[decision.Decision](s, schema.TableDecisions, -1).Write(t.Context(), decisions); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -310,7 +314,7 @@ func TestGroups(t *testing.T) {
 		}
 		solved[x.GroupID(n)] = g.Solved
 	}
-	p, err := x.GroupList().Page(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Choices: map[string]string{"failure": formats.FailTimeout}})
+	p, err := x.GroupList().Page(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Choices: map[string]string{"failure": outcomes.FailTimeout}})
 	if err != nil || p.Total == 0 {
 		t.Fatal(p, err)
 	}
@@ -318,14 +322,14 @@ func TestGroups(t *testing.T) {
 	for _, n := range p.Items {
 		s := solved[x.GroupID(n)]
 		if s <= 0.3 || s > last ||
-			!slices.ContainsFunc(x.Members(x.GroupID(n)), func(row uint32) bool { return e.rows[row].FailureClass == formats.FailTimeout }) {
+			!slices.ContainsFunc(x.Members(x.GroupID(n)), func(row uint32) bool { return e.rows[row].FailureClass == outcomes.FailTimeout }) {
 			t.Errorf("group %d with %g", n, s)
 		}
 		last = s
 	}
 	for _, f := range p.Facets {
 		for _, v := range f.Values {
-			if f.Name == "failure" && v.Value == formats.FailTimeout && v.Count != p.Total {
+			if f.Name == "failure" && v.Value == outcomes.FailTimeout && v.Count != p.Total {
 				t.Errorf("%+v of %d", f, p.Total)
 			}
 		}
@@ -345,14 +349,14 @@ func TestConditionErrors(t *testing.T) {
 	} {
 		_, err := x.Trajectories().Page(t.Context(), Query{Where: where})
 		var bad *WhereError
-		if !errors.As(err, &bad) || !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &bad) || !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
 	for _, err := range []error{second(x.GroupList().Page(t.Context(), Query{Where: "reward > 1"})),
 		second(x.GroupList().Page(t.Context(), Query{Order: Order{By: "reward"}})),
 		second(x.Trajectories().Page(t.Context(), Query{Order: Order{By: "mean"}}))} {
-		if !errors.Is(err, formats.ErrInvalid) {
+		if !errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -377,7 +381,7 @@ func TestCurated(t *testing.T) {
 	base := built(t, t.Context(), storage.Join(e.root, "rollout"))
 	ref := base.From.Rows.Ref("groups", "mem://index-curated/other/curate")
 	base.From.Decisions = written(t, "mem://index-curated/other/curate",
-		dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
+		dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
 	x, err := Build(t.Context(), base.From, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
@@ -398,7 +402,7 @@ func TestOtherIDs(t *testing.T) {
 	for i, id := range texts {
 		rows = append(rows, formats.Trajectory{TrajectoryID: id, ExampleID: "e", Status: "ok", GroupID: []string{"x", "y"}[i%2], Generation: int32(300 * i)})
 	}
-	written(t, "mem://index-ids/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, [][]formats.Trajectory{rows}, -1, nil)
+	written(t, "mem://index-ids/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{rows}, -1, nil)
 	x := built(t, t.Context(), "mem://index-ids/rollout")
 	for i, id := range texts {
 		if row, ok := x.Find(id); !ok || int(row) != i || x.At(row).ID != id || x.At(row).Generation != int32(300*i) {
@@ -420,7 +424,7 @@ func TestOtherIDs(t *testing.T) {
 
 // TestNothing checks the pages of a dataset without rows.
 func TestNothing(t *testing.T) {
-	written(t, "mem://index-nothing/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
+	written(t, "mem://index-nothing/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
 	x := built(t, t.Context(), "mem://index-nothing/rollout")
 	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{By: "group_id"}, Page: 9, Choices: map[string]string{"status": "ok"}}} {
 		rows, err := x.Trajectories().Page(t.Context(), q)

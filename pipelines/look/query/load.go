@@ -9,7 +9,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Record is a whole trajectory with all that is known of it: its rewards are those of
@@ -25,7 +27,7 @@ type Record struct {
 func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
 	row, ok := x.Find(id)
 	if !ok {
-		return nil, formats.Invalid(x.From.Rows.URI(), "the list of trajectories has their ids", storage.ErrNotExist,
+		return nil, fault.Invalid(x.From.Rows.URI(), "the list of trajectories has their ids", storage.ErrNotExist,
 			"it has no trajectory %q", id)
 	}
 	out, err := x.Records(ctx, []uint32{row})
@@ -107,7 +109,7 @@ func (x *Index) details(ctx context.Context, records []Record) error {
 			n++
 		}
 		at := rows[0]
-		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, formats.TableDecisions,
+		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, schema.TableDecisions,
 			dataset.Range{First: at, Rows: rows[n-1] - at + 1}) {
 			if err != nil {
 				return err

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Order is what to sort by. Nulls are last in both directions, and rows with the same
@@ -142,7 +142,7 @@ func (e *OrderError) Error() string {
 	return fmt.Sprintf("%s cannot be sorted by %q: %v", e.List, e.By, e.Err)
 }
 
-func (e *OrderError) Unwrap() []error { return []error{formats.ErrInvalid, e.Err} }
+func (e *OrderError) Unwrap() []error { return []error{fault.ErrInvalid, e.Err} }
 
 // Hint shows what an order looks like.
 func (e *OrderError) Hint() string {

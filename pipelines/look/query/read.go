@@ -8,7 +8,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/kept"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // maxRecent is the number of orders, and of conditions, that an index remembers.
@@ -137,7 +139,7 @@ func thin[T any](ctx context.Context, x *Index, d *dataset.Dataset, id func(*T) 
 			return err
 		}
 		if at >= x.Rows || !x.ids.is(at, id(r)) {
-			return &formats.InputError{Place: d.URI(), Row: int64(at),
+			return &fault.Input{Place: d.URI(), Row: int64(at),
 				What: "it is about trajectory " + id(r) + ", which is not that of its base's row", Help: "make the dataset again"}
 		}
 		add(at, r)
@@ -196,8 +198,8 @@ func (x *Index) readDecisions(ctx context.Context) error {
 	x.drop.numberOf("")
 	var sorted []uint32
 	at := int64(-1)
-	for r, err := range dataset.Each[row](ctx, d, formats.TableDecisions,
-		dataset.Range{Rows: d.Tables[formats.TableDecisions].Rows}) {
+	for r, err := range dataset.Each[row](ctx, d, schema.TableDecisions,
+		dataset.Range{Rows: d.Tables[schema.TableDecisions].Rows}) {
 		if err != nil {
 			return err
 		}

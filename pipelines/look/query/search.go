@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Find is a place in which a text was found.
@@ -54,7 +54,7 @@ const around = 80
 func Search(ctx context.Context, base *dataset.Dataset, text string, from int64, found func(Find) bool,
 	read func(rows int64) bool) error {
 	if from < 0 || from > base.Rows {
-		return formats.Invalid(base.URI(), "rows count from 0", nil, "row %d is not among its %d", from, base.Rows)
+		return fault.Invalid(base.URI(), "rows count from 0", nil, "row %d is not among its %d", from, base.Rows)
 	}
 	r, err := dataset.NewReader[searched](ctx, base, "", dataset.Range{First: from, Rows: base.Rows - from})
 	if err != nil {

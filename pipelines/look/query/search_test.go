@@ -12,8 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestSearch finds a text once in each message and answer that has it, in order, from
@@ -27,7 +29,7 @@ func TestSearch(t *testing.T) {
 		{TrajectoryID: "b", ExampleID: "e", Generation: 1, Status: "ok", Answer: "stra"},
 		{TrajectoryID: "c", ExampleID: "e", Generation: 2, Status: "ok", Messages: []formats.Message{{Parent: -1, Role: "user", Reasoning: "a STRAßE"}}},
 	}}
-	d := written(t, "mem://search/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, rows, -1, nil)
+	d := written(t, "mem://search/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1, nil)
 	for _, c := range []struct {
 		from int64
 		want string
@@ -48,7 +50,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("from %d: %q, %v", c.from, got, err)
 		}
 	}
-	if err := Search(t.Context(), d, "x", 4, nil, nil); !errors.Is(err, formats.ErrInvalid) {
+	if err := Search(t.Context(), d, "x", 4, nil, nil); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -40,9 +40,9 @@ func alone(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 	}
 	s := &Sources{Rows: d, Base: whole.Base}
 	switch d.Kind {
-	case formats.KindGroups:
+	case schema.KindGroups:
 		s.Members = d
-	case formats.KindScores:
+	case schema.KindScores:
 		s.Scores = d
 	}
 	return s, nil
@@ -74,14 +74,14 @@ func SourcesOf(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 }
 
 func hasDecisions(d *dataset.Dataset) bool {
-	_, has := d.Tables[formats.TableDecisions]
+	_, has := d.Tables[schema.TableDecisions]
 	return has
 }
 
 // madeOf reports whether a dataset was made from the named one, or from what was made
 // of it and is known already. Thin rows that are aligned with the named wide ones were.
 func (s *Sources) madeOf(d *dataset.Dataset) bool {
-	if d.Kind != formats.KindTrajectories {
+	if d.Kind != schema.KindTrajectories {
 		if d.Rows != s.Base.Rows || !s.Base.Is(d.Base) {
 			return false
 		}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestTexts reads the texts of rows in an order of their own.
@@ -33,7 +33,7 @@ func TestTooManyRows(t *testing.T) {
 	d := &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{Rows: MaxRows + 1}}}
 	_, err := Build(t.Context(), &Sources{Rows: d, Base: d}, func(int64) {})
 	var hinted interface{ Hint() string }
-	if !errors.Is(err, formats.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "narrow it") {
+	if !errors.Is(err, fault.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "narrow it") {
 		t.Errorf("%v", err)
 	}
 }

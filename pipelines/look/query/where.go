@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // WhereError is the error of a condition: it does not compile, or fails for a row.
@@ -30,7 +30,7 @@ func (e *WhereError) Error() string {
 	return fmt.Sprintf("the condition %q: %v", e.Where, e.Err)
 }
 
-func (e *WhereError) Unwrap() []error { return []error{formats.ErrInvalid, e.Err} }
+func (e *WhereError) Unwrap() []error { return []error{fault.ErrInvalid, e.Err} }
 
 // Hint shows what a condition looks like.
 func (e *WhereError) Hint() string {

@@ -50,8 +50,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -93,14 +93,14 @@ func reachable(host string) string {
 }
 
 // Target names the server, unless the config gives it a name of its own.
-func (t *Trainer) Target() formats.Target {
+func (t *Trainer) Target() receipts.Target {
 	address := cmp.Or(t.cfg.Target, strings.ToLower(t.base))
-	return formats.Target{Backend: "art", Address: address, Model: t.cfg.Project + "/" + t.cfg.Name}
+	return receipts.Target{Backend: "art", Address: address, Model: t.cfg.Project + "/" + t.cfg.Name}
 }
 
 // Begin registers the model, starts the inference server unless it still serves
 // the known policy, and reads the step.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	d, err := t.trainable(ctx)
 	if err != nil {
 		return backends.TrainerState{}, err
@@ -113,7 +113,7 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 		return backends.TrainerState{}, err
 	}
 	names := d.policyModels(t.cfg.Name, step)
-	policy := formats.Policy{Version: step}
+	policy := receipts.Policy{Version: step}
 	if known != nil && slices.Contains(names, known.Model) && known.Version == step &&
 		t.serves(ctx, known.URL, known.Model) != "" {
 		policy.URL, policy.Model = known.URL, known.Model

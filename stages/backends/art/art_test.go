@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -87,34 +88,34 @@ func TestHowATrainingEnds(t *testing.T) {
 		says    string // in the message
 		refused string // in the error
 	}{
-		"trained":                    {state: formats.JobCompleted, step: 1},
-		"announced by the newer key": {faults: arttest.Faults{StepsKey: "data/step_num_gradient_steps"}, state: formats.JobCompleted, step: 1},
-		"a line of NaN":              {faults: arttest.Faults{NaN: true}, state: formats.JobCompleted, step: 1, says: "loss was NaN in 1 of 3"},
-		"a line of 200 kB":           {faults: arttest.Faults{LongLine: true}, state: formats.JobCompleted, step: 1},
-		"a line missing": {faults: arttest.Faults{LinesMissing: 1}, state: formats.JobCompleted, step: 1,
+		"trained":                    {state: receipts.JobCompleted, step: 1},
+		"announced by the newer key": {faults: arttest.Faults{StepsKey: "data/step_num_gradient_steps"}, state: receipts.JobCompleted, step: 1},
+		"a line of NaN":              {faults: arttest.Faults{NaN: true}, state: receipts.JobCompleted, step: 1, says: "loss was NaN in 1 of 3"},
+		"a line of 200 kB":           {faults: arttest.Faults{LongLine: true}, state: receipts.JobCompleted, step: 1},
+		"a line missing": {faults: arttest.Faults{LinesMissing: 1}, state: receipts.JobCompleted, step: 1,
 			says: "of 2 of 3 gradient steps were seen"},
-		"no line announces": {faults: arttest.Faults{StepsKey: "other"}, state: formats.JobCompleted, step: 1, says: "announces"},
-		"nothing trainable": {faults: arttest.Faults{Untrainable: true}, state: formats.JobUntrained, step: 1},
+		"no line announces": {faults: arttest.Faults{StepsKey: "other"}, state: receipts.JobCompleted, step: 1, says: "announces"},
+		"nothing trainable": {faults: arttest.Faults{Untrainable: true}, state: receipts.JobUntrained, step: 1},
 		"the step stays": {faults: arttest.Faults{StepStays: true}, state: backends.JobUnknown, later: true,
 			says: "the step is 0, as it was before"},
-		"the step jumps":     {faults: arttest.Faults{StepJumps: true}, state: formats.JobCompleted, step: 2, says: "something else trained"},
+		"the step jumps":     {faults: arttest.Faults{StepJumps: true}, state: receipts.JobCompleted, step: 2, says: "something else trained"},
 		"broken off at once": {faults: arttest.Faults{CloseAfter: ptr(0)}, state: backends.JobUnknown, later: true, says: "as it was before"},
 		"broken off after two lines": {faults: arttest.Faults{CloseAfter: ptr(2)}, state: backends.JobUnknown, later: true,
 			says: "after 2 gradient steps"},
 		"failed at 100 %": {faults: arttest.Faults{CloseUnsaved: true}, state: backends.JobUnknown, later: true,
 			says: "after 3 gradient steps"},
-		"broken off after saving":   {faults: arttest.Faults{CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"dropped without an answer": {faults: arttest.Faults{CloseBefore: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"atomic, broken off": {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true,
+		"broken off after saving":   {faults: arttest.Faults{CloseSaved: true}, state: receipts.JobCompleted, step: 1, says: "from 0 to 1"},
+		"dropped without an answer": {faults: arttest.Faults{CloseBefore: true}, state: receipts.JobCompleted, step: 1, says: "from 0 to 1"},
+		"atomic, broken off": {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: receipts.JobFailed, clean: true,
 			says: "trained nothing"},
-		"atomic, broken off after saving": {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1,
+		"atomic, broken off after saving": {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: receipts.JobCompleted, step: 1,
 			says: "it trained this submission"},
-		"refused with 422":             {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
+		"refused with 422":             {faults: arttest.Faults{TrainStatus: 422}, state: receipts.JobFailed, clean: true, refused: "422"},
 		"a proxy's 422":                {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: backends.JobUnknown, later: true, says: "422"},
 		"refused with 500":             {faults: arttest.Faults{TrainStatus: 500}, state: backends.JobUnknown, later: true, says: "as it was before"},
 		"a gateway's 502":              {faults: arttest.Faults{TrainStatus: 502}, state: backends.JobUnknown, later: true, says: "as it was before"},
 		"a proxy's 404":                {faults: arttest.Faults{TrainStatus: 404, Proxy: true}, state: backends.JobUnknown, later: true, says: "404"},
-		"a gateway's 503, and trained": {faults: arttest.Faults{StatusAfter: 503, Proxy: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"a gateway's 503, and trained": {faults: arttest.Faults{StatusAfter: 503, Proxy: true}, state: receipts.JobCompleted, step: 1, says: "from 0 to 1"},
 		"a gateway's 429, training": {faults: arttest.Faults{StatusAfter: 429, Proxy: true, TrainsOn: 2}, state: backends.JobUnknown, later: true,
 			says: "may be training still"},
 		"cut off, training": {faults: arttest.Faults{CloseAfter: ptr(1), TrainsOn: 2}, state: backends.JobUnknown, later: true,
@@ -155,7 +156,7 @@ func TestAStepAloneProvesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Advance(1)
-	for tokens, want := range map[int64]string{0: backends.JobUnknown, 24: formats.JobCompleted} {
+	for tokens, want := range map[int64]string{0: backends.JobUnknown, 24: receipts.JobCompleted} {
 		out, err := tr.Resolve(t.Context(), backends.Submission{Token: "batch", Before: before, Tokens: tokens})
 		if err != nil || out.State != want || out.MayChange {
 			t.Errorf("%d tokens: %+v, %v", tokens, out, err)
@@ -167,7 +168,7 @@ func TestAStepAloneProvesNothing(t *testing.T) {
 // line, even if the answer is cut off after it.
 func TestNothingToTrainOn(t *testing.T) {
 	_, cfg := start(t, arttest.V03, arttest.Faults{Untrainable: true, StayUntrained: true})
-	if out, err := submit(t, trainer(t, cfg)); err != nil || out.State != formats.JobUntrained {
+	if out, err := submit(t, trainer(t, cfg)); err != nil || out.State != receipts.JobUntrained {
 		t.Errorf("%+v, %v", out, err)
 	}
 	_, cfg = start(t, arttest.Legacy, arttest.Faults{Untrainable: true, StayUntrained: true})

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	foreignart "github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -44,7 +45,7 @@ func BenchmarkSubmit(b *testing.B) {
 			b.Fatal(err)
 		}
 		out, err := tr.Submit(b.Context(), backends.Submission{Token: "bench", Before: before}, batch, func(backends.JobEvent) {})
-		if err != nil || out.State != formats.JobCompleted {
+		if err != nil || out.State != receipts.JobCompleted {
 			b.Fatal(out, err)
 		}
 	}
@@ -72,7 +73,7 @@ func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 			peak = max(peak, now.HeapAlloc)
 		}
 	})
-	if err != nil || out.State != formats.JobCompleted {
+	if err != nil || out.State != receipts.JobCompleted {
 		t.Fatal(out, err)
 	}
 	if grown := int64(peak) - int64(base.HeapAlloc); grown > 16<<20 || size < 150<<20 {

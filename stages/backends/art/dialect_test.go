@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	foreignart "github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -94,7 +95,7 @@ func TestAFrontendServerTrainsOnTheText(t *testing.T) {
 			t.Errorf("%+v, %v", stats, err)
 		}
 		out, err := tr.Submit(t.Context(), backends.Submission{Token: "batch", Before: state}, backendtest.Batch(), func(backends.JobEvent) {})
-		if err != nil || out.State != formats.JobCompleted || out.Policy.Model != after || out.Policy.URL != state.Policy.URL {
+		if err != nil || out.State != receipts.JobCompleted || out.Policy.Model != after || out.Policy.URL != state.Policy.URL {
 			t.Errorf("%+v, %v", out.Policy, err)
 		}
 		b := server.Batches()[0]
@@ -112,7 +113,7 @@ func TestAFrontendServerTrainsOnTheText(t *testing.T) {
 
 func TestAFrontendServerThatFindsNothingToTrainOn(t *testing.T) {
 	_, cfg := start(t, arttest.Frontend, arttest.Faults{Untrainable: true})
-	if out, err := submit(t, trainer(t, textAlone(cfg))); err != nil || out.State != formats.JobUntrained || len(out.MetricSteps) != 1 {
+	if out, err := submit(t, trainer(t, textAlone(cfg))); err != nil || out.State != receipts.JobUntrained || len(out.MetricSteps) != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -157,7 +158,7 @@ func TestOldCheckpointsAreDeletedInEachDialect(t *testing.T) {
 			}
 		})
 		bodies := server.Bodies(path)
-		if err != nil || out.State != formats.JobCompleted || len(bodies) != 1 || notes != nil {
+		if err != nil || out.State != receipts.JobCompleted || len(bodies) != 1 || notes != nil {
 			t.Fatalf("%s: %+v, %v; %d requests, %v", dialect, out, err, len(bodies), notes)
 		}
 		if dialect != arttest.Frontend {

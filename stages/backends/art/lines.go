@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -154,7 +154,7 @@ func decide(s backends.Submission, seen *lines, step int64) backends.Outcome {
 	before := s.Before.Step
 	switch {
 	case seen != nil && seen.idle(same(&step, before)):
-		out.State, out.Message = formats.JobUntrained, fmt.Sprintf("ART found nothing to train on: no gradient "+
+		out.State, out.Message = receipts.JobUntrained, fmt.Sprintf("ART found nothing to train on: no gradient "+
 			"steps, step %d", step)
 	case before == nil:
 		out.Message = fmt.Sprintf("the step is %d, and none was noted before", step)
@@ -165,14 +165,14 @@ func decide(s backends.Submission, seen *lines, step int64) backends.Outcome {
 	case step < *before:
 		out.Message = fmt.Sprintf("the step went from %d back to %d: the server was reset", *before, step)
 	case seen != nil && seen.whole():
-		out.State = formats.JobCompleted
+		out.State = receipts.JobCompleted
 		if step > *before+1 {
 			out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
 		}
 	case step > *before+1:
 		out.Message = fmt.Sprintf("the step went from %d to %d: something else trained, too", *before, step)
 	case s.Tokens > 0 || seen != nil && len(seen.raw) > 0:
-		out.State = formats.JobCompleted
+		out.State = receipts.JobCompleted
 		out.Message = fmt.Sprintf("the step went from %d to %d: taken as trained; %s", *before, step, seen.missing())
 	default:
 		out.Message = fmt.Sprintf("the step went from %d to %d, and ART also advances it when it finds nothing to train on",

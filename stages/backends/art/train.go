@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -146,7 +146,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission, seen *lines) 
 	switch {
 	case err != nil:
 		return unknown, err
-	case state == nil, out.State == formats.JobUntrained && state.TrainedAtStep == nil:
+	case state == nil, out.State == receipts.JobUntrained && state.TrainedAtStep == nil:
 		return out, nil
 	}
 	return t.resolved(s, state), nil
@@ -155,19 +155,19 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission, seen *lines) 
 func (t *Trainer) resolved(s backends.Submission, state *art.TrainingState) backends.Outcome {
 	switch {
 	case state.TrainedAtStep != nil:
-		return backends.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep,
+		return backends.Outcome{State: receipts.JobCompleted, StepAfter: state.TrainedAtStep,
 			Policy:  policyAt(s, *state.TrainedAtStep),
 			Message: "the server says that it trained this submission"}
 	case state.Busy:
-		return backends.Outcome{State: formats.JobRunning, Message: "the server is training"}
+		return backends.Outcome{State: receipts.JobRunning, Message: "the server is training"}
 	}
-	return backends.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step,
+	return backends.Outcome{State: receipts.JobFailed, Clean: true, StepAfter: &state.Step,
 		Message: "the server says that it trained nothing of this submission"}
 }
 
 // policyAt returns the policy that answers after the batch: the earlier one
 // with new weights, under the same name or that of the new step.
-func policyAt(s backends.Submission, step int64) *formats.Policy {
+func policyAt(s backends.Submission, step int64) *receipts.Policy {
 	if s.Before.Policy == nil {
 		return nil
 	}

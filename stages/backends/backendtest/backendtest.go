@@ -13,7 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Subject is a trainer and a view behind it.
@@ -65,7 +68,7 @@ func Group(example int) []formats.Trajectory {
 		rows[g] = formats.Trajectory{
 			TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, GroupID: formats.GroupID(id, 0),
 			Generation: int32(g),
-			Example:    fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone,
+			Example:    fmt.Sprintf(`{"id":%q}`, id), Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 			SampledTokens: 2, Reward: new(float64(g) / 3),
 			Messages: []formats.Message{
 				{Parent: -1, Role: "user", Content: "what is " + id, Call: -1},
@@ -192,7 +195,7 @@ func submit(t *testing.T, s Subject) {
 	if err == nil {
 		out, err = followed(t, s, out)
 	}
-	if err != nil || out.State != formats.JobCompleted || sent != 3 || s.Jobs() != 1 {
+	if err != nil || out.State != receipts.JobCompleted || sent != 3 || s.Jobs() != 1 {
 		t.Fatalf("%+v, %v; %d groups sent, %d jobs", out, err, sent, s.Jobs())
 	}
 	if before.Step != nil && (out.StepAfter == nil || *out.StepAfter != *before.Step+1 || out.Policy == nil ||
@@ -200,7 +203,7 @@ func submit(t *testing.T, s Subject) {
 		t.Errorf("from %+v to %+v", before, out)
 	}
 	resolved, err := s.Trainer.Resolve(t.Context(), submission("batch", before))
-	if err != nil || resolved.State != formats.JobCompleted {
+	if err != nil || resolved.State != receipts.JobCompleted {
 		t.Errorf("%+v, %v", resolved, err)
 	}
 }
@@ -209,7 +212,7 @@ func submit(t *testing.T, s Subject) {
 func followed(t *testing.T, s Subject, out backends.Outcome) (backends.Outcome, error) {
 	f, ok := s.Trainer.(backends.Follower)
 	job := out.Job
-	for n := 0; ok && n < 1000 && (out.State == formats.JobRunning || out.State == formats.JobPending); n++ {
+	for n := 0; ok && n < 1000 && (out.State == receipts.JobRunning || out.State == receipts.JobPending); n++ {
 		var err error
 		if out, err = f.Status(t.Context(), job); err != nil {
 			return out, err
@@ -224,7 +227,7 @@ func neverSent(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	out, err := s.Trainer.Resolve(t.Context(), submission("other", before))
-	if err != nil || out.State != backends.JobUnknown && !(out.State == formats.JobFailed && out.Clean) {
+	if err != nil || out.State != backends.JobUnknown && !(out.State == receipts.JobFailed && out.Clean) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -238,14 +241,14 @@ func fails(t *testing.T, s Subject, ctx context.Context, sub backends.Submission
 	}
 	sub.Before = before
 	out, err := s.Trainer.Submit(ctx, sub, groups, ignore)
-	if !errors.Is(err, want) || out.State != formats.JobFailed || !out.Clean {
+	if !errors.Is(err, want) || out.State != receipts.JobFailed || !out.Clean {
 		t.Errorf("%+v, %v; want %v", out, err, want)
 	}
 	noJobs(t, s)
 }
 
 func unreadable(t *testing.T, s Subject) {
-	damage := formats.Invalid("dataset", "", nil, "page 3 is damaged")
+	damage := fault.Invalid("dataset", "", nil, "page 3 is damaged")
 	groups := func(yield func([]formats.Trajectory, error) bool) {
 		if yield(Group(0), nil) {
 			yield(nil, damage)

@@ -29,7 +29,7 @@
 //     says which request that is, and what each answer to it proves: see Jobs. A refusal
 //     proves little, since a proxy may have sent it: RefusedAfter tests this.
 //  5. If jobs outlive the connection, add Status (backends.Follower) and Cancel
-//     (backends.Canceller). An unknown state is formats.JobRunning with
+//     (backends.Canceller). An unknown state is receipts.JobRunning with
 //     Outcome.UnknownState; submit waits for it no longer than the stall limit.
 //     A backend that only keeps the batch implements backends.Keeper; one that
 //     makes a new model for each submission implements backends.ModelMaker. All

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
@@ -29,8 +29,8 @@ func (n notebook) path(token string) string { return filepath.Join(n.dir, token+
 
 // Target is what the ledger remembers a batch by: no secrets, and the same in
 // every run.
-func (n notebook) Target() formats.Target {
-	return formats.Target{Backend: "notebook", Address: n.dir, Model: "counter"}
+func (n notebook) Target() receipts.Target {
+	return receipts.Target{Backend: "notebook", Address: n.dir, Model: "counter"}
 }
 
 // Preflight reads the batch and tells of every row that cannot go.
@@ -58,12 +58,12 @@ func (n notebook) steps() int64 {
 	return int64(len(jobs))
 }
 
-func (n notebook) policy(step int64) *formats.Policy {
-	return &formats.Policy{URL: "http://notebook.test/v1", Model: "counter", Version: step}
+func (n notebook) policy(step int64) *receipts.Policy {
+	return &receipts.Policy{URL: "http://notebook.test/v1", Model: "counter", Version: step}
 }
 
 // Begin says where it stands, and trains nothing.
-func (n notebook) Begin(context.Context, *formats.Policy) (backends.TrainerState, error) {
+func (n notebook) Begin(context.Context, *receipts.Policy) (backends.TrainerState, error) {
 	step := n.steps()
 	return backends.TrainerState{Step: &step, Policy: n.policy(step)}, nil
 }
@@ -71,7 +71,7 @@ func (n notebook) Begin(context.Context, *formats.Policy) (backends.TrainerState
 // Submit asks Fence before what cannot be undone, and makes the job by a call
 // that fails when it is there already.
 func (n notebook) Submit(_ context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
-	clean := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was written"}
+	clean := backends.Outcome{State: receipts.JobFailed, Clean: true, Message: "nothing was written"}
 	p, sent := page{Step: *s.Before.Step + 1}, int64(0)
 	for rows, err := range groups {
 		if err == nil {
@@ -105,7 +105,7 @@ func (n notebook) Submit(_ context.Context, s backends.Submission, groups backen
 }
 
 func (n notebook) outcome(p page) backends.Outcome {
-	return backends.Outcome{State: formats.JobCompleted, StepAfter: &p.Step, Policy: n.policy(p.Step), Metrics: map[string]float64{"tokens": float64(p.Tokens)}}
+	return backends.Outcome{State: receipts.JobCompleted, StepAfter: &p.Step, Policy: n.policy(p.Step), Metrics: map[string]float64{"tokens": float64(p.Tokens)}}
 }
 
 // Resolve is asked when a sender is gone: it looks for the token, and says
@@ -113,7 +113,7 @@ func (n notebook) outcome(p page) backends.Outcome {
 func (n notebook) Resolve(_ context.Context, s backends.Submission) (backends.Outcome, error) {
 	data, err := os.ReadFile(n.path(s.Token))
 	if errors.Is(err, fs.ErrNotExist) {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "there is no such job"}, nil
+		return backends.Outcome{State: receipts.JobFailed, Clean: true, Message: "there is no such job"}, nil
 	}
 	var p page
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -74,12 +74,12 @@ func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 	})
 }
 
-var states = []string{"", backends.JobUnknown, formats.JobNothing, formats.JobPending, formats.JobRunning,
-	formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained}
+var states = []string{"", backends.JobUnknown, receipts.JobNothing, receipts.JobPending, receipts.JobRunning,
+	receipts.JobCompleted, receipts.JobFailed, receipts.JobCancelled, receipts.JobUntrained}
 
 func outcome(t *testing.T, out backends.Outcome, err error) {
 	short(t, err)
-	if !slices.Contains(states, out.State) || out.Clean && out.State != formats.JobFailed {
+	if !slices.Contains(states, out.State) || out.Clean && out.State != receipts.JobFailed {
 		t.Fatalf("%+v, %v", out, err)
 	}
 }

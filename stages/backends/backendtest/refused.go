@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -26,7 +26,7 @@ func RefusedAfter(t *testing.T, fresh func(t *testing.T, code int) Subject) {
 				t.Fatal(err)
 			}
 			out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), ignore)
-			if out.Clean || out.State == formats.JobFailed || s.Jobs() != 1 {
+			if out.Clean || out.State == receipts.JobFailed || s.Jobs() != 1 {
 				t.Errorf("%+v, %v; %d jobs", out, err, s.Jobs())
 			}
 			if again, err := s.Trainer.Resolve(t.Context(), submission("batch", before)); again.Clean {

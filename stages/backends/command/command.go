@@ -76,6 +76,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -120,9 +122,9 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 type Error = remote.Error
 
 // Target names the program, unless the config gives it a name of its own.
-func (t *Trainer) Target() formats.Target {
+func (t *Trainer) Target() receipts.Target {
 	address := cmp.Or(t.cfg.Target, strings.Join(t.cfg.Words, " "))
-	return formats.Target{Backend: "command", Address: address, Model: t.cfg.Model}
+	return receipts.Target{Backend: "command", Address: address, Model: t.cfg.Model}
 }
 
 // Preflight counts the batch, checks that its forms can be written, and looks for
@@ -154,7 +156,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 
 // Compares names the tables that the program may read: it gets the URI of the
 // batch.
-func (t *Trainer) Compares() []string { return []string{formats.TablePairs, formats.TableLabels} }
+func (t *Trainer) Compares() []string { return []string{schema.TablePairs, schema.TableLabels} }
 
 // UseTables gives the tables to the forms; the program reads them itself.
 func (t *Trainer) UseTables(tables formats.Tables) {
@@ -193,14 +195,14 @@ func (t *Trainer) about(s backends.Submission, what string) Request {
 }
 
 // Begin asks the program for its state.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	r := t.request("begin")
 	r.Before = &backends.TrainerState{Policy: known}
 	a, err := t.ask(ctx, r, nil)
 	if err != nil {
 		return backends.TrainerState{}, err
 	}
-	if a.State == formats.JobFailed || a.State == backends.JobUnknown {
+	if a.State == receipts.JobFailed || a.State == backends.JobUnknown {
 		return backends.TrainerState{}, t.says("begin", a)
 	}
 	return backends.TrainerState{Step: a.Step, Policy: cmp.Or(a.Policy, known)}, nil
@@ -234,13 +236,13 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	if err == nil || a.State != "" {
 		event(backends.JobEvent{Sent: stats.Groups})
 	}
-	if err != nil && out.State != formats.JobFailed {
+	if err != nil && out.State != receipts.JobFailed {
 		// Its output before it broke off is not the end.
 		out.State, out.Clean = backends.JobUnknown, false
 	}
 	switch {
 	case err != nil:
-	case out.State == formats.JobFailed && out.Clean:
+	case out.State == receipts.JobFailed && out.Clean:
 		err = &Error{What: "command: " + out.Message}
 	case a.State == "":
 		err = &Error{What: fmt.Sprintf("command: %q ended without a state%s", t.cfg.Words[0], a.printed())}
@@ -290,7 +292,7 @@ type Answer struct {
 	State   string             `json:"state,omitempty" jsonschema:"the last one counts"`
 	Clean   bool               `json:"clean,omitempty" jsonschema:"with state failed: certainly nothing was trained, and the batch may be sent again"`
 	Step    *int64             `json:"step,omitempty" jsonschema:"how many times the policy has been trained"`
-	Policy  *formats.Policy    `json:"policy,omitempty" jsonschema:"the policy from now on"`
+	Policy  *receipts.Policy   `json:"policy,omitempty" jsonschema:"the policy from now on"`
 	Files   []string           `json:"files,omitempty" jsonschema:"files that were written"`
 	Message string             `json:"message,omitempty" jsonschema:"for people, about the end"`
 	steps   []json.RawMessage  // every metrics
@@ -370,25 +372,25 @@ const (
 // outcome converts the answer. An unknown state counts as running: waiting ends
 // by the time limits.
 func (a *Answer) outcome(before backends.TrainerState) backends.Outcome {
-	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step,
+	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == receipts.JobFailed, Job: a.Job, StepAfter: a.Step,
 		Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
 	out.Metrics = a.means
 	switch a.State {
 	case "":
 		out.State = backends.JobUnknown
 	case "canceled":
-		out.State = formats.JobCancelled
-	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled,
-		formats.JobUntrained, backends.JobUnknown:
+		out.State = receipts.JobCancelled
+	case receipts.JobPending, receipts.JobRunning, receipts.JobCompleted, receipts.JobFailed, receipts.JobCancelled,
+		receipts.JobUntrained, backends.JobUnknown:
 	default:
 		out.UnknownState = true
-		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program reported %q, which is not "+
+		out.State, out.Message = receipts.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program reported %q, which is not "+
 			"a known state: %s", a.State, a.Message), ": ")
 	}
-	if out.State != formats.JobPending && out.State != formats.JobRunning { // other prints are no progress of a job
+	if out.State != receipts.JobPending && out.State != receipts.JobRunning { // other prints are no progress of a job
 		out.Message = strings.TrimPrefix(out.Message+a.printed(), "; ")
 	}
-	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == formats.JobCompleted {
+	if out.Policy == nil && out.StepAfter != nil && before.Policy != nil && out.State == receipts.JobCompleted {
 		p := *before.Policy
 		p.Version = *out.StepAfter
 		out.Policy = &p

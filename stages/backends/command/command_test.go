@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
@@ -173,7 +173,7 @@ func submit(t *testing.T, tr *command.Trainer) (backends.Outcome, []backends.Job
 func TestSubmissionReportsEvents(t *testing.T) {
 	tr, _ := trainer(t)
 	out, events, err := submit(t, tr)
-	if err != nil || out.State != formats.JobCompleted || out.Job != "t1" || out.Metrics["loss"] != 2 || len(out.MetricSteps) != 3 || out.Message != "done" {
+	if err != nil || out.State != receipts.JobCompleted || out.Job != "t1" || out.Metrics["loss"] != 2 || len(out.MetricSteps) != 3 || out.Message != "done" {
 		t.Errorf("%+v, %v", out, err)
 	}
 	if len(events) != 5 || events[0].Job != "t1" || events[1].Metrics == nil || events[1].Note != "step 0" || events[4].Sent != 3 {
@@ -191,7 +191,7 @@ func TestProgramFaults(t *testing.T) {
 		clean            bool
 		err, hint        string
 	}{
-		{"fails before", formats.JobFailed, true, "exit status 3", "no GPU here"},
+		{"fails before", receipts.JobFailed, true, "exit status 3", "no GPU here"},
 		{"dies after", backends.JobUnknown, false, "exit status 1", "CUDA out of memory"},
 		{"no state", backends.JobUnknown, false, "ended without a state", ""},
 		{"does not know", backends.JobUnknown, false, `answered with the state "unknown": the node was lost`, ""},
@@ -219,7 +219,7 @@ func TestPrintsArePassedOver(t *testing.T) {
 	const named = `it printed "loading" (lines that are no answer: 2)`
 	tr, _ := trainer(t, "loads")
 	out, _, err := submit(t, tr)
-	if err != nil || out.State != formats.JobCompleted || *out.StepAfter != 1 || out.Message != "done; "+named {
+	if err != nil || out.State != receipts.JobCompleted || *out.StepAfter != 1 || out.Message != "done; "+named {
 		t.Errorf("%+v, %v", out, err)
 	}
 	says := func(line string) *command.Trainer {
@@ -235,8 +235,8 @@ func TestPrintsArePassedOver(t *testing.T) {
 	}
 	for line, want := range map[string]backends.Outcome{
 		"":                      {State: backends.JobUnknown, Message: named},
-		`{"state":"running"}`:   {State: formats.JobRunning},
-		`{"state":"cancelled"}`: {State: formats.JobCancelled, Message: named},
+		`{"state":"running"}`:   {State: receipts.JobRunning},
+		`{"state":"cancelled"}`: {State: receipts.JobCancelled, Message: named},
 	} {
 		tr := says(line)
 		status, err := tr.Status(t.Context(), "j")
@@ -270,7 +270,7 @@ func TestOneBadLineIsNotTheEnd(t *testing.T) {
 		`{"state":"completed",`: "line 1 is not the expected JSON",
 	} {
 		out, err := says(lines + end)
-		if err != nil || out.State != formats.JobCompleted || out.Policy == nil || out.Policy.Version != 2 || !strings.Contains(out.Message, want) {
+		if err != nil || out.State != receipts.JobCompleted || out.Policy == nil || out.Policy.Version != 2 || !strings.Contains(out.Message, want) {
 			t.Errorf("%s: %+v, %v", lines, out, err)
 		}
 		if strings.Contains(lines, "metrics") && (len(out.MetricSteps) != 3 || out.Metrics["loss"] != 2) {
@@ -305,13 +305,13 @@ func TestAProgramThatHangsIsKilled(t *testing.T) {
 func TestAJobIsFollowedAndCancelled(t *testing.T) {
 	tr, _ := trainer(t, "runs")
 	out, _, err := submit(t, tr)
-	if err != nil || out.State != formats.JobRunning {
+	if err != nil || out.State != receipts.JobRunning {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if out, err := tr.Status(t.Context(), out.Job); err != nil || out.State != formats.JobRunning {
+	if out, err := tr.Status(t.Context(), out.Job); err != nil || out.State != receipts.JobRunning {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if out, err := tr.Cancel(t.Context(), out.Job); err != nil || out.State != formats.JobCancelled {
+	if out, err := tr.Cancel(t.Context(), out.Job); err != nil || out.State != receipts.JobCancelled {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -320,7 +320,7 @@ func TestAnUnknownStateCountsAsRunning(t *testing.T) {
 	tr, _ := trainer(t, "unknown word")
 	submit(t, tr)
 	out, err := tr.Status(t.Context(), "t1")
-	if err != nil || out.State != formats.JobRunning || !strings.Contains(out.Message, `"pondering"`) {
+	if err != nil || out.State != receipts.JobRunning || !strings.Contains(out.Message, `"pondering"`) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
@@ -52,7 +53,7 @@ func TestTheProgramGetsItsForms(t *testing.T) {
 		t.Errorf("%+v, %v", stats, err)
 	}
 	out, err := tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, recorded, func(backends.JobEvent) {})
-	if err != nil || out.State != formats.JobCompleted {
+	if err != nil || out.State != receipts.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	data, err := os.Open(dir + "/sequences.parquet")
@@ -89,7 +90,7 @@ func TestEachReceiptHasItsForms(t *testing.T) {
 		t.Errorf("%+v is another target than %+v", moved.Target(), tr.Target())
 	}
 	if out, err := moved.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, recorded,
-		func(backends.JobEvent) {}); err != nil || out.State != formats.JobCompleted {
+		func(backends.JobEvent) {}); err != nil || out.State != receipts.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if here, _ := os.ReadDir(first); len(here) > 0 {

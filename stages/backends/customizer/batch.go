@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -101,7 +102,7 @@ func (l line) of(row, prompt any, f func(line) error) error {
 // Compares names the table from which DPO's rows are made.
 func (t *Trainer) Compares() []string {
 	if t.cfg.TrainingType == DPO {
-		return []string{formats.TablePairs}
+		return []string{schema.TablePairs}
 	}
 	return nil
 }
@@ -292,7 +293,7 @@ func (t *Trainer) fallback() string {
 	if t.cfg.TrainingType != DPO || t.tables.Pairs != nil {
 		return ""
 	}
-	return "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
+	return "; there are no " + schema.TablePairs + ", so each group's best is compared with its worst"
 }
 
 // WriteRows writes the files that are uploaded.

@@ -36,6 +36,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -85,8 +86,8 @@ func (t *Trainer) at(route string, parts ...string) string {
 }
 
 // Target is the service and what it trains by which method.
-func (t *Trainer) Target() formats.Target {
-	return formats.Target{Backend: "customizer", Address: t.cfg.EntityURL,
+func (t *Trainer) Target() receipts.Target {
+	return receipts.Target{Backend: "customizer", Address: t.cfg.EntityURL,
 		Model: t.cfg.Config + ":" + t.cfg.TrainingType + ":" + t.cfg.FinetuningType}
 }
 
@@ -165,7 +166,7 @@ func (t *Trainer) fits(c configuration) error {
 }
 
 // Begin reads the configuration, and makes the namespaces.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	c, err := t.configuration(ctx)
 	if err != nil {
 		return backends.TrainerState{}, err
@@ -174,7 +175,7 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 		return backends.TrainerState{}, err
 	}
 	if known == nil && t.cfg.NIMURL != "" {
-		known = &formats.Policy{URL: t.cfg.NIMURL + "/v1", Model: c.model()}
+		known = &receipts.Policy{URL: t.cfg.NIMURL + "/v1", Model: c.model()}
 	}
 	return backends.TrainerState{Policy: known}, nil
 }

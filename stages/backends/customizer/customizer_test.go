@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
@@ -60,7 +60,7 @@ func TestConformance(t *testing.T) {
 
 func submission() backends.Submission {
 	return backends.Submission{Token: "0123456789abcdef0123456789ABCDEF-1", Run: "demo", Epoch: 2, Digest: "d", Guard: func() error { return nil },
-		Before: backends.TrainerState{Policy: &formats.Policy{Model: customizertest.Model, Version: 4}}}
+		Before: backends.TrainerState{Policy: &receipts.Policy{Model: customizertest.Model, Version: 4}}}
 }
 
 func submit(t *testing.T, tr *customizer.Trainer) (backends.Outcome, error) {
@@ -81,7 +81,7 @@ func follow(t *testing.T, tr *customizer.Trainer, id string) (backends.Outcome, 
 			t.Fatal(err)
 		}
 		said = append(said, out.State+": "+out.Message)
-		if out.State != formats.JobRunning && out.State != formats.JobPending {
+		if out.State != receipts.JobRunning && out.State != receipts.JobPending {
 			return out, said
 		}
 	}
@@ -113,7 +113,7 @@ func TestTheDatasetAndTheJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr, s := start(t, customizertest.Faults{}, c.edit, func(c *customizer.Config) { c.Project, c.OutputModel = "agents", "acme/chess-agent" })
 			out, err := submit(t, tr)
-			if err != nil || out.State != formats.JobPending || out.Job != "cust-1-AbC" {
+			if err != nil || out.State != receipts.JobPending || out.Job != "cust-1-AbC" {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			j := s.Jobs()[0]
@@ -137,7 +137,7 @@ func TestTheDatasetAndTheJob(t *testing.T) {
 				}
 			}
 			end, said := follow(t, tr, out.Job)
-			if end.State != formats.JobCompleted || end.Metrics["train_loss"] != 0.42 || len(end.MetricSteps) != 2 ||
+			if end.State != receipts.JobCompleted || end.Metrics["train_loss"] != 0.42 || len(end.MetricSteps) != 2 ||
 				string(end.MetricSteps[1]) != `{"step":39,"train_loss":0.42,"val_loss":0.51}` || !strings.Contains(end.Message, "acme/chess-agent@e2-") {
 				t.Errorf("%+v after %q", end, said)
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -25,7 +25,7 @@ func (t *Trainer) served(ctx context.Context, j *job, out backends.Outcome) (bac
 			out.Message += "; its deployment failed: " + state
 			return out, nil
 		case state != "":
-			out.State, out.Message = formats.JobRunning, out.Message+"; it is being deployed: "+state
+			out.State, out.Message = receipts.JobRunning, out.Message+"; it is being deployed: "+state
 			return out, nil
 		}
 	}
@@ -42,10 +42,10 @@ func (t *Trainer) served(ctx context.Context, j *job, out backends.Outcome) (bac
 	case err != nil:
 		return backends.Outcome{State: backends.JobUnknown, Job: j.ID}, err
 	case !listed:
-		out.State, out.Message = formats.JobRunning, out.Message+"; the NIM does not list it yet"
+		out.State, out.Message = receipts.JobRunning, out.Message+"; the NIM does not list it yet"
 		return out, nil
 	}
-	out.Policy = &formats.Policy{URL: t.cfg.NIMURL + "/v1", Model: j.OutputModel, Version: j.version()}
+	out.Policy = &receipts.Policy{URL: t.cfg.NIMURL + "/v1", Model: j.OutputModel, Version: j.version()}
 	return out, nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 )
@@ -41,7 +41,7 @@ func TestTheModelIsDeployed(t *testing.T) {
 				t.Fatalf("%v, %v", bodies, configs)
 			}
 			model, _ := configs[0]["model"].(string)
-			if end.State != formats.JobCompleted || end.Policy == nil || end.Policy.Model != model || end.Policy.URL != s.URL+"/v1" ||
+			if end.State != receipts.JobCompleted || end.Policy == nil || end.Policy.Model != model || end.Policy.URL != s.URL+"/v1" ||
 				end.Policy.Version != 5 || model == "" {
 				t.Errorf("%+v, policy %+v after %q", end, end.Policy, said)
 			}
@@ -61,7 +61,7 @@ func TestADeploymentThatFailsWasTrainedAllTheSame(t *testing.T) {
 		s := customizertest.New(customizertest.Faults{DeploymentStates: []string{"pending", word}})
 		tr := trainer(t, s, deploy(s))
 		out, _ := submit(t, tr)
-		if end, _ := follow(t, tr, out.Job); end.State != formats.JobCompleted || end.Policy != nil ||
+		if end, _ := follow(t, tr, out.Job); end.State != receipts.JobCompleted || end.Policy != nil ||
 			!strings.Contains(end.Message, "its deployment failed: "+word+": deployment "+word) {
 			t.Errorf("%+v", end)
 		}
@@ -84,7 +84,7 @@ func TestLoRANeedsNoDeployment(t *testing.T) {
 		t.Errorf("%+v after %q, %v", end, said, bodies)
 	}
 	full := trainer(t, s, nim)
-	if end, _ := follow(t, full, out.Job); end.State != formats.JobCompleted || end.Policy != nil || !strings.Contains(end.Message, "--deployment-image") {
+	if end, _ := follow(t, full, out.Job); end.State != receipts.JobCompleted || end.Policy != nil || !strings.Contains(end.Message, "--deployment-image") {
 		t.Errorf("%+v", end)
 	}
 }

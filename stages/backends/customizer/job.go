@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -50,7 +50,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		return out, err
 	}
 	event(backends.JobEvent{Job: j.ID})
-	out = backends.Outcome{State: formats.JobPending, Job: j.ID}
+	out = backends.Outcome{State: receipts.JobPending, Job: j.ID}
 	for _, w := range j.Warnings {
 		out.Message = strings.TrimPrefix(fmt.Sprintf("%s; %v", out.Message, w), "; ")
 	}

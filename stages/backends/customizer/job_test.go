@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 )
 
@@ -20,7 +20,7 @@ func TestTheConnectionDropsAfterTheJobWasStored(t *testing.T) {
 	} {
 		tr, s := start(t, f)
 		out, err := submit(t, tr)
-		if err != nil || out.Job != "cust-1-AbC" || len(s.Jobs()) != 1 || out.State != formats.JobPending && out.State != formats.JobRunning {
+		if err != nil || out.Job != "cust-1-AbC" || len(s.Jobs()) != 1 || out.State != receipts.JobPending && out.State != receipts.JobRunning {
 			t.Errorf("%s: %+v, %v, %d jobs", name, out, err, len(s.Jobs()))
 		}
 		if again, err := submit(t, tr); err != nil || again.Job != out.Job || len(s.Jobs()) != 1 {
@@ -31,7 +31,7 @@ func TestTheConnectionDropsAfterTheJobWasStored(t *testing.T) {
 
 func TestTheConnectionDropsBeforeTheJobWasStored(t *testing.T) {
 	tr, s := start(t, customizertest.Faults{DropBeforeJob: true})
-	if out, err := submit(t, tr); err == nil || out.State != formats.JobFailed || !out.Clean || len(s.Jobs()) != 0 {
+	if out, err := submit(t, tr); err == nil || out.State != receipts.JobFailed || !out.Clean || len(s.Jobs()) != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -50,15 +50,15 @@ func TestHowAJobEnds(t *testing.T) {
 		faults         customizertest.Faults
 		state, message string
 	}{
-		"failed at 100 %": {customizertest.Faults{Statuses: []string{"running", "failed"}, Failure: "CUDA out of memory"}, formats.JobFailed,
+		"failed at 100 %": {customizertest.Faults{Statuses: []string{"running", "failed"}, Failure: "CUDA out of memory"}, receipts.JobFailed,
 			"CUDA out of memory"},
-		"failed without words": {customizertest.Faults{Statuses: []string{"failed"}}, formats.JobFailed, "Trainingfailed"},
-		"canceled": {customizertest.Faults{Statuses: []string{"cancelling", "canceled"}}, formats.JobCancelled,
+		"failed without words": {customizertest.Faults{Statuses: []string{"failed"}}, receipts.JobFailed, "Trainingfailed"},
+		"canceled": {customizertest.Faults{Statuses: []string{"cancelling", "canceled"}}, receipts.JobCancelled,
 			"a cancelled job leaves no checkpoint"},
-		"no progress":          {customizertest.Faults{NullProgress: true}, formats.JobCompleted, "the model is "},
-		"ready":                {customizertest.Faults{Statuses: []string{"unknown", "pondering", "ready"}}, formats.JobCompleted, "the model is "},
-		"500 twice":            {customizertest.Faults{StatusFails: 2}, formats.JobCompleted, "the model is "},
-		"the model comes late": {customizertest.Faults{LateModel: 2}, formats.JobCompleted, "the model is "},
+		"no progress":          {customizertest.Faults{NullProgress: true}, receipts.JobCompleted, "the model is "},
+		"ready":                {customizertest.Faults{Statuses: []string{"unknown", "pondering", "ready"}}, receipts.JobCompleted, "the model is "},
+		"500 twice":            {customizertest.Faults{StatusFails: 2}, receipts.JobCompleted, "the model is "},
+		"the model comes late": {customizertest.Faults{LateModel: 2}, receipts.JobCompleted, "the model is "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +79,7 @@ func TestAnUnknownStatusIsNamed(t *testing.T) {
 	for _, word := range []string{"pondering", "unknown"} {
 		tr, _ := start(t, customizertest.Faults{Statuses: []string{word}})
 		out, _ := submit(t, tr)
-		if now, err := tr.Status(t.Context(), out.Job); err != nil || now.State != formats.JobRunning || !now.UnknownState ||
+		if now, err := tr.Status(t.Context(), out.Job); err != nil || now.State != receipts.JobRunning || !now.UnknownState ||
 			!strings.Contains(now.Message, word) {
 			t.Errorf("%+v, %v", now, err)
 		}
@@ -91,7 +91,7 @@ func TestAJobThatStalls(t *testing.T) {
 	tr, _ := start(t, customizertest.Faults{Statuses: []string{"pending"}, NoResources: true})
 	out, _ := submit(t, tr)
 	one, err := tr.Status(t.Context(), out.Job)
-	if err != nil || one.State != formats.JobPending || !strings.Contains(one.Message, "NotEnoughResources") {
+	if err != nil || one.State != receipts.JobPending || !strings.Contains(one.Message, "NotEnoughResources") {
 		t.Errorf("%+v, %v", one, err)
 	}
 	two, _ := tr.Status(t.Context(), out.Job)
@@ -104,15 +104,15 @@ func TestAJobIsCancelled(t *testing.T) {
 	tr, _ := start(t, customizertest.Faults{Statuses: []string{"running"}})
 	out, _ := submit(t, tr)
 	now, err := tr.Cancel(t.Context(), out.Job)
-	if err != nil || now.State != formats.JobRunning || !strings.HasPrefix(now.Message, "cancelling") {
+	if err != nil || now.State != receipts.JobRunning || !strings.HasPrefix(now.Message, "cancelling") {
 		t.Errorf("%+v, %v", now, err)
 	}
-	if end, said := follow(t, tr, out.Job); end.State != formats.JobCancelled {
+	if end, said := follow(t, tr, out.Job); end.State != receipts.JobCancelled {
 		t.Errorf("%+v after %q", end, said)
 	}
 	tr, _ = start(t, customizertest.Faults{Statuses: []string{"completed"}, CancelTooLate: true})
 	out, _ = submit(t, tr)
-	if now, err := tr.Cancel(t.Context(), out.Job); err != nil || now.State != formats.JobCompleted {
+	if now, err := tr.Cancel(t.Context(), out.Job); err != nil || now.State != receipts.JobCompleted {
 		t.Errorf("%+v, %v", now, err)
 	}
 }

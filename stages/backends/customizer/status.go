@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -50,7 +50,7 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 	}
 	out := s.outcome()
 	out.Job = id
-	if out.State != formats.JobCompleted {
+	if out.State != receipts.JobCompleted {
 		return out, nil
 	}
 	var j job
@@ -58,7 +58,7 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	if j.OutputModel == "" {
-		out.State, out.Message = formats.JobRunning, "completed, but names no model yet"
+		out.State, out.Message = receipts.JobRunning, "completed, but names no model yet"
 		return out, nil
 	}
 	return t.served(ctx, &j, out)
@@ -78,24 +78,24 @@ func (s *status) outcome() backends.Outcome {
 	message, detail := s.newest()
 	switch s.Status {
 	case "created", "pending":
-		if out.State, out.Message = formats.JobPending, s.Status; message == noResources {
+		if out.State, out.Message = receipts.JobPending, s.Status; message == noResources {
 			out.Message = s.Status + ": " + noResources + ": it will not start until there are more"
 		}
 	case "running", "cancelling":
-		out.State, out.Message = formats.JobRunning, s.Status
+		out.State, out.Message = receipts.JobRunning, s.Status
 		if s.Percent != nil {
 			out.Message = fmt.Sprintf("%s, %.0f %%", s.Status, *s.Percent)
 		}
 	case "completed", "ready":
-		out.State = formats.JobCompleted
+		out.State = receipts.JobCompleted
 	case "failed":
-		if out.State, out.Message = formats.JobFailed, detail; detail == "" {
+		if out.State, out.Message = receipts.JobFailed, detail; detail == "" {
 			out.Message = message
 		}
 	case "cancelled", "canceled":
-		out.State, out.Message = formats.JobCancelled, "a cancelled job leaves no checkpoint"
+		out.State, out.Message = receipts.JobCancelled, "a cancelled job leaves no checkpoint"
 	default:
-		out.State, out.UnknownState, out.Message = formats.JobRunning, true, fmt.Sprintf("the service says %q, which is no "+
+		out.State, out.UnknownState, out.Message = receipts.JobRunning, true, fmt.Sprintf("the service says %q, which is no "+
 			"known state", s.Status)
 	}
 	return out

@@ -37,10 +37,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Config says which files to write.
@@ -120,12 +122,12 @@ func (t *Trainer) Stored() (names []string) {
 }
 
 // Target names the place, and the kinds as the model.
-func (t *Trainer) Target() formats.Target {
+func (t *Trainer) Target() receipts.Target {
 	model := strings.Join(t.Stored(), "+") + exporters.FormOf(exporters.FormatsOf(t.files))
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
 		model += fmt.Sprintf(" best %d", t.cfg.Best)
 	}
-	return formats.Target{Backend: "file", Address: t.place.URI, Model: model}
+	return receipts.Target{Backend: "file", Address: t.place.URI, Model: model}
 }
 
 // NoRows is the reason of a file without a row.
@@ -259,7 +261,7 @@ func (t *Trainer) drifts() (out []exporters.Drift) {
 func (t *Trainer) Keeps() bool { return true }
 
 // Begin has nothing to prepare.
-func (t *Trainer) Begin(_ context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(_ context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	return backends.TrainerState{Policy: known}, nil
 }
 
@@ -365,7 +367,7 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 			return nil, err
 		}
 		if m.Groups > 0 && one.Rows == 0 {
-			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name,
+			return nil, fault.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name,
 				one.Skipped)
 		}
 		if err := s.Fence(); err != nil { // existing files are replaced
@@ -387,7 +389,7 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 }
 
 func (t *Trainer) outcome(m *manifest, s backends.Submission) backends.Outcome {
-	out := backends.Outcome{State: formats.JobCompleted, Policy: s.Before.Policy, Metrics: map[string]float64{}}
+	out := backends.Outcome{State: receipts.JobCompleted, Policy: s.Before.Policy, Metrics: map[string]float64{}}
 	var notes []string
 	for _, f := range m.Files {
 		out.Files = append(out.Files, t.place.FileURI(f.Name))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -78,7 +79,7 @@ func write(t *testing.T, cfg file.Config, groups backends.Groups, tables ...form
 		tr.UseTables(batch)
 	}
 	out, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, groups, func(backends.JobEvent) {})
-	if err != nil || out.State != formats.JobCompleted {
+	if err != nil || out.State != receipts.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	return dir

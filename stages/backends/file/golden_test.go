@@ -14,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -80,7 +82,7 @@ func input(parent int32, role, text string) formats.Message {
 func attempt(example string, generation int, reward float64, messages ...formats.Message) formats.Trajectory {
 	t := formats.Trajectory{
 		TrajectoryID: formats.TrajectoryID("run", example, 0, generation), Run: "run", ExampleID: example, GroupID: formats.GroupID(example, 0),
-		Generation: int32(generation), Example: fmt.Sprintf(`{"id":%q,"answer":"4"}`, example), Status: formats.StatusOK, StopReason: formats.StopDone,
+		Generation: int32(generation), Example: fmt.Sprintf(`{"id":%q,"answer":"4"}`, example), Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 		Reward: &reward, Rewards: []formats.NamedReward{{Name: "match", Value: &reward, Weight: 1}}, Messages: messages,
 	}
 	for i := range messages {
@@ -225,8 +227,8 @@ func stepped(losses bool) backends.Groups {
 					for k := range reference {
 						reference[k] = -0.125 * float32(k+n%4)
 					}
-					for k, l := range []formats.MessageLoss{{Message: message, Loss: formats.LossRL, Weight: 0.5}, {Message: message, Loss: formats.LossCE,
-						Weight: 0.1}, {Message: message, Loss: formats.LossRefKL, Weight: 2, Reference: reference}} {
+					for k, l := range []training.MessageLoss{{Message: message, Loss: training.LossRL, Weight: 0.5}, {Message: message, Loss: training.LossCE,
+						Weight: 0.1}, {Message: message, Loss: training.LossRefKL, Weight: 2, Reference: reference}} {
 						if losses && n>>k&1 == 1 {
 							t.Losses = append(t.Losses, l)
 						}
@@ -240,8 +242,8 @@ func stepped(losses bool) backends.Groups {
 	}
 }
 
-func credit(message int32, n, tokens int) formats.MessageAdvantage {
-	a := formats.MessageAdvantage{Message: message, Value: float64(n%5) - 1.75}
+func credit(message int32, n, tokens int) training.MessageAdvantage {
+	a := training.MessageAdvantage{Message: message, Value: float64(n%5) - 1.75}
 	if n%2 > 0 {
 		a.Value = 0
 		for k := range tokens {

@@ -38,6 +38,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -130,12 +131,12 @@ func weighted() (out []string) {
 }
 
 // Target names the store, and as the model the repository with its tables.
-func (t *Trainer) Target() formats.Target {
+func (t *Trainer) Target() receipts.Target {
 	model := t.cfg.Repo + "@" + t.cfg.Branch + ":" + strings.Join(t.cfg.Tables, "+") + exporters.FormOf(t.formats)
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
 		model += fmt.Sprintf(" best %d", t.cfg.Best)
 	}
-	return formats.Target{Backend: "hub", Address: t.store.Endpoint, Model: model}
+	return receipts.Target{Backend: "hub", Address: t.store.Endpoint, Model: model}
 }
 
 // Compares names the tables of a batch from which rows would be made.
@@ -198,7 +199,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 func (t *Trainer) Keeps() bool { return true }
 
 // Begin makes the repository, unless it exists.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	if err := t.store.CheckToken(ctx); err != nil {
 		return backends.TrainerState{}, err
 	}
@@ -224,7 +225,7 @@ type record struct {
 	Balance map[string]chat.Balance `json:"balance,omitempty"` // of single answers, by table and side
 
 	// by table and side: the tokens that went in and came out
-	Sequences map[string]formats.Balance `json:"sequences,omitempty"`
+	Sequences map[string]receipts.Balance `json:"sequences,omitempty"`
 }
 
 type recordedFile struct {
@@ -259,7 +260,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	switch there, err := t.look(ctx, s); {
 	case err != nil:
 		return unsent, err
-	case there.State == formats.JobCompleted: // another attempt's commit was made
+	case there.State == receipts.JobCompleted: // another attempt's commit was made
 		return there, nil
 	}
 	commit, err := t.store.Push(ctx, change)
@@ -281,7 +282,7 @@ func (t *Trainer) lost(ctx context.Context, s backends.Submission, broken error)
 	}
 	out, err := t.look(context.WithoutCancel(ctx), s) // Push has waited
 	switch {
-	case err == nil && out.State == formats.JobCompleted:
+	case err == nil && out.State == receipts.JobCompleted:
 		return out, nil
 	case hfhub.Open(broken):
 		return unknown, broken
@@ -333,7 +334,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Out
 }
 
 func (t *Trainer) outcome(rec *record, commit string, s backends.Submission) backends.Outcome {
-	out := backends.Outcome{State: formats.JobCompleted, Job: commit, Policy: s.Before.Policy, Metrics: map[string]float64{}}
+	out := backends.Outcome{State: receipts.JobCompleted, Job: commit, Policy: s.Before.Policy, Metrics: map[string]float64{}}
 	rev := cmp.Or(commit, t.cfg.Branch)
 	for _, f := range rec.Files {
 		out.Files = append(out.Files, fmt.Sprintf("hf://datasets/%s@%s/%s", t.cfg.Repo, rev, f.Path))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
@@ -76,7 +77,7 @@ func submit(t *testing.T, tr *hub.Trainer, token string) (backends.Outcome, erro
 func must(t *testing.T, tr *hub.Trainer, token string) backends.Outcome {
 	t.Helper()
 	out, err := submit(t, tr, token)
-	if err != nil || out.State != formats.JobCompleted {
+	if err != nil || out.State != receipts.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	return out
@@ -312,7 +313,7 @@ func TestACommitUnderWayIsWaitedFor(t *testing.T) {
 		out <- resolved
 	}()
 	must(t, tr, "late")
-	if resolved := <-out; resolved.State != formats.JobCompleted || resolved.Clean || len(s.Commits(id)) != 1 {
+	if resolved := <-out; resolved.State != receipts.JobCompleted || resolved.Clean || len(s.Commits(id)) != 1 {
 		t.Errorf("%+v, %d commits", resolved, len(s.Commits(id)))
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -136,8 +138,8 @@ func New(cfg Config) (*Trainer, error) {
 }
 
 // Target is the service and what it trains by which method.
-func (t *Trainer) Target() formats.Target {
-	return formats.Target{Backend: "openai", Address: t.cfg.BaseURL, Model: t.cfg.Model + ":" + t.cfg.Method}
+func (t *Trainer) Target() receipts.Target {
+	return receipts.Target{Backend: "openai", Address: t.cfg.BaseURL, Model: t.cfg.Model + ":" + t.cfg.Method}
 }
 
 func (c Config) held(example string) bool {
@@ -208,7 +210,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 	stats.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew",
 		train.rows, held.rows)}
 	if t.cfg.Method == DPO && t.tables.Pairs == nil {
-		stats.Notes[0] += "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
+		stats.Notes[0] += "; there are no " + schema.TablePairs + ", so each group's best is compared with its worst"
 	}
 	stats.Notes = append(stats.Notes, imitated.Note()...)
 	return stats, nil
@@ -220,10 +222,10 @@ var hints = map[string]string{
 }
 
 // Begin checks whether the service accepts the key.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	if err := t.get(ctx, "/fine_tuning/jobs?limit=1", nil); err != nil {
 		return backends.TrainerState{}, err
 	}
-	known = cmp.Or(known, &formats.Policy{URL: t.cfg.BaseURL, Model: t.cfg.Model})
+	known = cmp.Or(known, &receipts.Policy{URL: t.cfg.BaseURL, Model: t.cfg.Model})
 	return backends.TrainerState{Policy: known}, nil
 }

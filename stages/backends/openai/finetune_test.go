@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/openai"
@@ -53,7 +54,7 @@ func TestConformance(t *testing.T) {
 
 func submission() backends.Submission {
 	return backends.Submission{Token: "token-1", Run: "run", Epoch: 2, Guard: func() error { return nil },
-		Before: backends.TrainerState{Policy: &formats.Policy{Model: "gpt-test", Version: 4}}}
+		Before: backends.TrainerState{Policy: &receipts.Policy{Model: "gpt-test", Version: 4}}}
 }
 
 func submit(t *testing.T, tr *openai.Trainer) (backends.Outcome, error) {
@@ -69,7 +70,7 @@ func follow(t *testing.T, tr *openai.Trainer, id string) backends.Outcome {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.State != formats.JobRunning && out.State != formats.JobPending {
+		if out.State != receipts.JobRunning && out.State != receipts.JobPending {
 			return out
 		}
 	}
@@ -87,7 +88,7 @@ func TestTheFilesAndTheJob(t *testing.T) {
 			c.Suffix, c.Seed, c.Hyperparameters = "agent", &seed, map[string]any{"n_epochs": 2, "batch_size": "auto"}
 		})
 		out, err := submit(t, tr)
-		if err != nil || out.State != formats.JobPending || out.Job != "ftjob-1" {
+		if err != nil || out.State != receipts.JobPending || out.Job != "ftjob-1" {
 			t.Fatalf("%s: %+v, %v", m, out, err)
 		}
 		lines := strings.Split(server.File("training"), "\n")
@@ -101,7 +102,7 @@ func TestTheFilesAndTheJob(t *testing.T) {
 				t.Errorf("%s: %s lacks %s", m, body, part)
 			}
 		}
-		if end := follow(t, tr, out.Job); end.State != formats.JobCompleted || end.Policy.Model != "ft:ftjob-1" || end.Policy.Version != 5 ||
+		if end := follow(t, tr, out.Job); end.State != receipts.JobCompleted || end.Policy.Model != "ft:ftjob-1" || end.Policy.Version != 5 ||
 			end.Metrics["train_loss"] != 0.25 || len(end.MetricSteps) != 2 {
 			t.Errorf("%s: %+v", m, end)
 		}
@@ -139,7 +140,7 @@ func TestAzure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end := follow(t, tr, out.Job); end.State != formats.JobCompleted {
+	if end := follow(t, tr, out.Job); end.State != receipts.JobCompleted {
 		t.Errorf("%+v", end)
 	}
 	if body := string(server.Jobs()[0].Body["method"]); body != `{"dpo":{"beta":0.2},"type":"dpo"}` {
@@ -153,7 +154,7 @@ func TestTheConnectionDropsAfterTheJobWasStored(t *testing.T) {
 		{EmptyJobAnswer: true}} {
 		tr, server := start(t, f)
 		out, err := submit(t, tr)
-		if err != nil || out.Job == "" || len(server.Jobs()) != 1 || out.State != formats.JobPending && out.State != formats.JobRunning {
+		if err != nil || out.Job == "" || len(server.Jobs()) != 1 || out.State != receipts.JobPending && out.State != receipts.JobRunning {
 			t.Errorf("%+v: %+v, %v, %d jobs", f, out, err, len(server.Jobs()))
 		}
 	}
@@ -161,7 +162,7 @@ func TestTheConnectionDropsAfterTheJobWasStored(t *testing.T) {
 
 func TestTheConnectionDropsBeforeTheJobWasStored(t *testing.T) {
 	tr, server := start(t, openaitest.Faults{DropBeforeJob: true})
-	if out, err := submit(t, tr); err == nil || out.State != formats.JobFailed || !out.Clean || len(server.Jobs()) != 0 {
+	if out, err := submit(t, tr); err == nil || out.State != receipts.JobFailed || !out.Clean || len(server.Jobs()) != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -179,7 +180,7 @@ func TestTheServiceIsClosed(t *testing.T) {
 func TestTheServiceIsBusy(t *testing.T) {
 	tr, _ := start(t, openaitest.Faults{Busy: 2})
 	out, err := submit(t, tr)
-	if err != nil || follow(t, tr, out.Job).State != formats.JobCompleted {
+	if err != nil || follow(t, tr, out.Job).State != receipts.JobCompleted {
 		t.Errorf("%+v, %v", out, err)
 	}
 	tr, _ = start(t, openaitest.Faults{JobStatus: 429})
@@ -210,12 +211,12 @@ func TestHowAJobEnds(t *testing.T) {
 		state, message string
 	}{
 		{openaitest.Faults{JobStatuses: []string{"running", "failed"}, JobError: `{"code":"invalid_training_file","message":"too short","param":null}`},
-			formats.JobFailed, "invalid_training_file: too short"},
-		{openaitest.Faults{JobStatuses: []string{"failed"}, JobError: `{"code":400,"message":"bad"}`}, formats.JobFailed, "400: bad"},
-		{openaitest.Faults{JobStatuses: []string{"failed"}, JobError: `{"code":null,"message":null}`}, formats.JobFailed, ""},
-		{openaitest.Faults{JobStatuses: []string{"running", "canceled"}}, formats.JobCancelled, ""},
-		{openaitest.Faults{LateModel: 3}, formats.JobCompleted, ""},
-		{openaitest.Faults{JobStatuses: []string{"paused", "pondering", "succeeded"}}, formats.JobCompleted, ""},
+			receipts.JobFailed, "invalid_training_file: too short"},
+		{openaitest.Faults{JobStatuses: []string{"failed"}, JobError: `{"code":400,"message":"bad"}`}, receipts.JobFailed, "400: bad"},
+		{openaitest.Faults{JobStatuses: []string{"failed"}, JobError: `{"code":null,"message":null}`}, receipts.JobFailed, ""},
+		{openaitest.Faults{JobStatuses: []string{"running", "canceled"}}, receipts.JobCancelled, ""},
+		{openaitest.Faults{LateModel: 3}, receipts.JobCompleted, ""},
+		{openaitest.Faults{JobStatuses: []string{"paused", "pondering", "succeeded"}}, receipts.JobCompleted, ""},
 	} {
 		tr, _ := start(t, c.faults)
 		out, err := submit(t, tr)
@@ -223,7 +224,7 @@ func TestHowAJobEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := follow(t, tr, out.Job)
-		if end.State != c.state || end.Message != c.message || (end.Policy != nil) != (c.state == formats.JobCompleted) {
+		if end.State != c.state || end.Message != c.message || (end.Policy != nil) != (c.state == receipts.JobCompleted) {
 			t.Errorf("%+v: %+v", c.faults, end)
 		}
 	}
@@ -232,7 +233,7 @@ func TestHowAJobEnds(t *testing.T) {
 func TestAnUnknownStatusIsNamed(t *testing.T) {
 	tr, _ := start(t, openaitest.Faults{JobStatuses: []string{"pondering"}})
 	submit(t, tr)
-	if out, err := tr.Status(t.Context(), "ftjob-1"); err != nil || out.State != formats.JobRunning || !strings.Contains(out.Message, `"pondering"`) ||
+	if out, err := tr.Status(t.Context(), "ftjob-1"); err != nil || out.State != receipts.JobRunning || !strings.Contains(out.Message, `"pondering"`) ||
 		!strings.Contains(out.Message, "Step") {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -241,12 +242,12 @@ func TestAnUnknownStatusIsNamed(t *testing.T) {
 func TestAJobIsCancelled(t *testing.T) {
 	tr, _ := start(t, openaitest.Faults{JobStatuses: []string{"running"}})
 	submit(t, tr)
-	if out, err := tr.Cancel(t.Context(), "ftjob-1"); err != nil || out.State != formats.JobCancelled {
+	if out, err := tr.Cancel(t.Context(), "ftjob-1"); err != nil || out.State != receipts.JobCancelled {
 		t.Errorf("%+v, %v", out, err)
 	}
 	tr, _ = start(t, openaitest.Faults{JobStatuses: []string{"succeeded"}, CancelTooLate: true})
 	submit(t, tr)
-	if out, err := tr.Cancel(t.Context(), "ftjob-1"); err != nil || out.State != formats.JobCompleted {
+	if out, err := tr.Cancel(t.Context(), "ftjob-1"); err != nil || out.State != receipts.JobCompleted {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

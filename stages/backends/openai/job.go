@@ -16,7 +16,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -268,7 +268,7 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	out := t.outcome(&j)
-	if out.State == formats.JobRunning || out.State == formats.JobPending {
+	if out.State == receipts.JobRunning || out.State == receipts.JobPending {
 		out.Message = strings.TrimPrefix(out.Message+"; "+t.newest(ctx, id), "; ")
 		return out, nil
 	}
@@ -341,26 +341,26 @@ func (t *Trainer) outcome(j *job) backends.Outcome {
 	}
 	switch j.Status {
 	case "validating_files", "queued", "created", "pending", "paused":
-		out.State, out.Message = formats.JobPending, j.Status
+		out.State, out.Message = receipts.JobPending, j.Status
 	case "running":
-		out.State = formats.JobRunning
+		out.State = receipts.JobRunning
 	case "succeeded":
 		if j.FineTunedModel == "" {
-			out.State, out.Message = formats.JobRunning, "succeeded, but names no model yet"
+			out.State, out.Message = receipts.JobRunning, "succeeded, but names no model yet"
 			return out
 		}
-		out.State = formats.JobCompleted
-		out.Policy = &formats.Policy{URL: t.cfg.BaseURL, Model: j.FineTunedModel, Version: 1}
+		out.State = receipts.JobCompleted
+		out.Policy = &receipts.Policy{URL: t.cfg.BaseURL, Model: j.FineTunedModel, Version: 1}
 		if v, err := strconv.ParseInt(j.Metadata[metaVersion], 10, 64); err == nil {
 			out.Policy.Version = v
 		}
 	case "failed":
-		out.State = formats.JobFailed
+		out.State = receipts.JobFailed
 	case "cancelled", "canceled":
-		out.State = formats.JobCancelled
+		out.State = receipts.JobCancelled
 	default:
 		out.UnknownState = true
-		out.State, out.Message = formats.JobRunning, fmt.Sprintf("the service says %q, which is no known state", j.Status)
+		out.State, out.Message = receipts.JobRunning, fmt.Sprintf("the service says %q, which is no known state", j.Status)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 )
@@ -79,7 +80,7 @@ func give(m made, row any, line func(made) error) error {
 // Compares names the table from which DPO's rows are made.
 func (t *Trainer) Compares() []string {
 	if t.cfg.Method == DPO {
-		return []string{formats.TablePairs}
+		return []string{schema.TablePairs}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // server answers chat requests with body and keeps the last request.
@@ -120,21 +120,21 @@ func TestProbe(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		status     int
-		kind       stages.Kind
+		kind       fault.Kind
 		says, hint string
 	}{
 		{"good", answered, 200, "", "", ""},
-		{"dead", "", 0, stages.KindTemporary, "failed to connect to", "running"},
-		{"no logprobs", `{"choices":[{"message":{"content":"x"},"logprobs":null}]}`, 200, stages.KindFailed, "no logprobs", "logprobs on"},
-		{"not an engine", `<html>`, 200, stages.KindFailed, "does not answer with a chat completion", "/v1"},
-		{"unknown model", `{"error":{"message":"no such model"}}`, 404, stages.KindBudget, `has no model "m", it serves "one", "two"`, "the model's name"},
-		{"bad key", `{"error":{"message":"who are you"}}`, 401, stages.KindBudget, "refused the API key", "OPENAI_API_KEY"},
-		{"unpaid", `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, 429, stages.KindBudget, "refuses everybody", "pay the bill"},
-		{"no credit", `{"error":{"message":"Your credit balance is too low","type":"invalid_request_error"}}`, 400, stages.KindBudget, "refuses everybody",
+		{"dead", "", 0, fault.Temporary, "failed to connect to", "running"},
+		{"no logprobs", `{"choices":[{"message":{"content":"x"},"logprobs":null}]}`, 200, fault.Failed, "no logprobs", "logprobs on"},
+		{"not an engine", `<html>`, 200, fault.Failed, "does not answer with a chat completion", "/v1"},
+		{"unknown model", `{"error":{"message":"no such model"}}`, 404, fault.Budget, `has no model "m", it serves "one", "two"`, "the model's name"},
+		{"bad key", `{"error":{"message":"who are you"}}`, 401, fault.Budget, "refused the API key", "OPENAI_API_KEY"},
+		{"unpaid", `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, 429, fault.Budget, "refuses everybody", "pay the bill"},
+		{"no credit", `{"error":{"message":"Your credit balance is too low","type":"invalid_request_error"}}`, 400, fault.Budget, "refuses everybody",
 			"pay the bill"},
-		{"busy", `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`, 429, stages.KindTemporary, "is not ready", "loading"},
-		{"loading", `{"error":{"message":"loading"}}`, 503, stages.KindTemporary, "is not ready", "loading"},
-		{"refuses logprobs", `{"error":{"message":"logprobs is not supported"}}`, 400, stages.KindFailed, "logprobs is not supported", "logprobs"},
+		{"busy", `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`, 429, fault.Temporary, "is not ready", "loading"},
+		{"loading", `{"error":{"message":"loading"}}`, 503, fault.Temporary, "is not ready", "loading"},
+		{"refuses logprobs", `{"error":{"message":"logprobs is not supported"}}`, 400, fault.Failed, "logprobs is not supported", "logprobs"},
 	} {
 		url := dead.URL + "/v1"
 		if c.status != 0 {
@@ -147,7 +147,7 @@ func TestProbe(t *testing.T) {
 			}
 			continue
 		}
-		var e *stages.Error
+		var e *fault.Error
 		if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.says) || !strings.Contains(e.Hint(), c.hint) {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Found is what a probe found out about an engine.
@@ -117,7 +117,7 @@ func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 		Prompt []int32 `json:"prompt_token_ids"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Choices) == 0 {
-		return nil, stages.Errorf(stages.KindFailed,
+		return nil, fault.Errorf(fault.Failed,
 			"is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
 			"%q does not answer with a chat completion", baseURL)
 	}
@@ -135,7 +135,7 @@ func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 		f.Gateway = "Bifrost"
 	}
 	if l := answer.Choices[0].Logprobs; l == nil || len(l.Content) == 0 {
-		return nil, stages.Errorf(stages.KindFailed,
+		return nil, fault.Errorf(fault.Failed,
 			"start the engine with logprobs on (vLLM and SGLang give them unless --max-logprobs is 0; a hosted API may not "+
 				"offer them), or accept none with --no-logprobs",
 			"the engine at %q gives no logprobs", baseURL)
@@ -163,7 +163,7 @@ func probeError(ctx context.Context, baseURL, model string, f Found, err error) 
 		if errors.As(err, &op) && op.Op != "dial" {
 			hint = "the connection dropped; look at the engine's log"
 		}
-		return stages.Errorf(stages.KindTemporary, hint, "failed to connect to %q: %w", baseURL, err)
+		return fault.Errorf(fault.Temporary, hint, "failed to connect to %q: %w", baseURL, err)
 	case e.Mend() == remote.MendModel && len(f.Models) > 0 && !slices.Contains(f.Models, model):
 		return Refuses(err, keyFrom, "the engine at %q has no model %q, it serves %s: %w", baseURL, model, quoted(f.Models), err)
 	case e.Mend() == remote.MendModel:
@@ -173,10 +173,10 @@ func probeError(ctx context.Context, baseURL, model string, f Found, err error) 
 	case e.Mend() != "":
 		return Refuses(err, keyFrom, "the engine at %q refuses everybody: %w", baseURL, err)
 	case e.Status == 429 || e.Status >= 500:
-		return stages.Errorf(stages.KindTemporary, "the engine may still be loading; try again, or look at its log",
+		return fault.Errorf(fault.Temporary, "the engine may still be loading; try again, or look at its log",
 			"the engine at %q is not ready: %w", baseURL, err)
 	}
-	return stages.Errorf(stages.KindFailed, "the engine must take logprobs and max_tokens in chat completions",
+	return fault.Errorf(fault.Failed, "the engine must take logprobs and max_tokens in chat completions",
 		"the engine at %q refused a chat completion: %w", baseURL, err)
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
@@ -41,7 +41,7 @@ func TestPythonClient(t *testing.T) {
 			seen := ask(t, python, server)
 			compareJobs(t, server)
 			if seen.Model != strings.Replace(ours.Policy.Model, "-1", "-2", 1) || float64(seen.Tokens) != ours.Metrics["trained_tokens"] ||
-				seen.Cancelled != formats.JobCancelled {
+				seen.Cancelled != receipts.JobCancelled {
 				t.Errorf("%+v, ours %+v", seen, ours)
 			}
 			if want := []string{"validating_files", "queued", "running", "succeeded"}; !slices.Equal(slices.Compact(seen.States), want) ||

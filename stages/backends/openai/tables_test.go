@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/openai"
@@ -15,7 +16,7 @@ import (
 // out in the other file; without a table the note says what is compared.
 func TestPairsOfTheBatch(t *testing.T) {
 	tr, server := start(t, openaitest.Faults{}, method(openai.DPO), func(c *openai.Config) { c.Validation, c.SplitSeed = 0.4, 1 })
-	if tables := tr.Compares(); len(tables) != 1 || tables[0] != formats.TablePairs {
+	if tables := tr.Compares(); len(tables) != 1 || tables[0] != schema.TablePairs {
 		t.Errorf("%v", tables)
 	}
 	none, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })

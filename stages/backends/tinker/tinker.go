@@ -30,7 +30,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/command"
@@ -98,8 +98,8 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 }
 
 // Target names the service and the policy.
-func (t *Trainer) Target() formats.Target {
-	return formats.Target{Backend: Kind.Name, Address: address(t.cfg.URL), Model: t.cfg.Name}
+func (t *Trainer) Target() receipts.Target {
+	return receipts.Target{Backend: Kind.Name, Address: address(t.cfg.URL), Model: t.cfg.Name}
 }
 
 // Preflight checks that every row has sequences, and looks for the worker. The worker checks the
@@ -111,7 +111,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 }
 
 // Begin returns the policy that is known, or the base model.
-func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
+func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	return t.worker.Begin(ctx, known)
 }
 

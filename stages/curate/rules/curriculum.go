@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -40,7 +41,7 @@ const (
 // addition gives them (0.3 + 0.2 + 0.2 + 0.2 is 0.8999999999999999), which can
 // round up to one group more or less.
 var Curriculum = curate.RuleKind{
-	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RuleCurriculum,
+	Kind: plugin.Kind[curate.RuleSettings]{Name: decision.RuleCurriculum,
 		Help: "take the easiest groups first, and more of them every few epochs",
 		New: func() curate.RuleSettings {
 			return &CurriculumSettings{Initial: initial, Increment: increment, Interval: interval, MinRewardDiff: 0.1}
@@ -147,8 +148,8 @@ func (d documented) groups(b curate.Batch, groups *curate.Groups) (any, error) {
 }
 
 // advance returns the state with the share of this epoch.
-func (d documented) advance(b curate.Batch) (formats.CurriculumState, error) {
-	s := formats.CurriculumState{Share: d.Initial}
+func (d documented) advance(b curate.Batch) (decision.CurriculumState, error) {
+	s := decision.CurriculumState{Share: d.Initial}
 	if err := readCurriculumState(b, &s); err != nil {
 		return s, err
 	}
@@ -175,7 +176,7 @@ func direction(ascending bool, mean float64) float64 {
 	return -mean
 }
 
-func readCurriculumState(b curate.Batch, s *formats.CurriculumState) error {
+func readCurriculumState(b curate.Batch, s *decision.CurriculumState) error {
 	if b.State == nil {
 		return nil
 	}
@@ -207,13 +208,13 @@ func survivors(groups *curate.Groups, diff float64) (n int, err error) {
 }
 
 // include records that n of the surviving groups are kept, at least one.
-func include(s *formats.CurriculumState, surviving, n int) {
+func include(s *decision.CurriculumState, surviving, n int) {
 	s.TotalGroups = cmp.Or(s.TotalGroups, surviving)
 	s.Surviving, s.Included = surviving, min(max(1, n), surviving)
 }
 
 // cut refuses all but the included groups with the highest rank.
-func cut(s *formats.CurriculumState, groups *curate.Groups, rank func(*curate.Group) (curate.Rank, bool)) error {
+func cut(s *decision.CurriculumState, groups *curate.Groups, rank func(*curate.Group) (curate.Rank, bool)) error {
 	if s.Included == s.Surviving {
 		return nil
 	}

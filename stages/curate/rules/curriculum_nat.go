@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
@@ -16,7 +17,7 @@ import (
 type nat struct{ CurriculumSettings }
 
 func (n nat) groups(b curate.Batch, groups *curate.Groups) (any, error) {
-	s := formats.CurriculumState{Share: n.Initial, LastExpansion: -1}
+	s := decision.CurriculumState{Share: n.Initial, LastExpansion: -1}
 	if err := readCurriculumState(b, &s); err != nil {
 		return nil, err
 	}

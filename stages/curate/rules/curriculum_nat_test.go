@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
 )
@@ -143,7 +144,7 @@ func (want *curriculumEpoch) compare(b curate.Batch, rule curate.Rule, r curate.
 			trajectories += kept(b, rule, group)
 		}
 	}
-	s := r.State.(formats.CurriculumState)
+	s := r.State.(decision.CurriculumState)
 	if s.Share != want.Share || s.LastExpansion != want.Last || s.TotalGroups != want.Total {
 		return fmt.Errorf("state %+v, NAT has %+v", s, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
@@ -56,7 +56,7 @@ func chain(t *testing.T, compat curate.Compat, s *rules.CurriculumSettings, epoc
 				n--
 			}
 		}
-		shares = append(shares, r.State.(formats.CurriculumState).Share)
+		shares = append(shares, r.State.(decision.CurriculumState).Share)
 		kept = append(kept, n)
 	}
 	return shares, kept

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats/expression"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const reasonFilter = "filter" // an expression is false for it
@@ -119,7 +119,7 @@ type program struct {
 func compile(text string) (p *expression.Program, members bool, err error) {
 	p, err = expression.Condition(text, environment{})
 	if err != nil {
-		return nil, false, stages.Errorf(stages.KindUsage,
+		return nil, false, fault.Errorf(fault.Usage,
 			"write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000",
 			"curate: --filter %q: %w", text, err)
 	}

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestFilter(t *testing.T) {
@@ -24,8 +24,8 @@ func ruleOf(text string) (curate.Rule, error) {
 
 func TestInvalidConditions(t *testing.T) {
 	for _, text := range []string{"group.mean", "group.meen > 0", "0 <", "now() > 1"} {
-		var usage *stages.Error
-		if _, err := ruleOf(text); !errors.As(err, &usage) || usage.Kind != stages.KindUsage || usage.Hint() == "" {
+		var usage *fault.Error
+		if _, err := ruleOf(text); !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -3,7 +3,7 @@ package rules
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -50,7 +50,7 @@ func (r flatRule) group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	if !g.Flat(float64(r)) {
 		return curate.Verdict{}
 	}
-	if g.Trains != formats.TrainsByRewards && g.Min != g.Max {
+	if g.Trains != training.TrainsByRewards && g.Min != g.Max {
 		return curate.Verdict{Reason: reasonFlat, Detail: "all advantages are 0"}
 	}
 	return curate.Verdict{Reason: reasonFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}

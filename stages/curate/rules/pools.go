@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -31,7 +32,7 @@ const reasonPool = "pool" // its example was recently always or never solved, an
 // idea of weighted pools, apart from the gate that refuses flat groups, is
 // prime-rl's; there the weights choose prompts, here they choose groups.
 var Pools = curate.RuleKind{
-	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RulePools,
+	Kind: plugin.Kind[curate.RuleSettings]{Name: decision.RulePools,
 		Help: "take fewer groups of examples that were always or never solved when last rolled out",
 		New:  func() curate.RuleSettings { return &PoolsSettings{EasyFrom: 1, EasyShare: 0.25, HardShare: 0.25} }},
 	Reasons: []string{reasonPool},
@@ -128,7 +129,7 @@ func (r poolsRule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
 
 // move puts every example into the pool of its newest group. Groups up to the
 // epoch until were seen before, unless the epochs do not continue.
-func (r poolsRule) move(was map[string]pool, until int, groups *curate.Groups) (s formats.PoolsState, err error) {
+func (r poolsRule) move(was map[string]pool, until int, groups *curate.Groups) (s decision.PoolsState, err error) {
 	last := -1
 	for g, err := range groups.All() {
 		if err != nil {
@@ -180,7 +181,7 @@ func readPoolsState(data json.RawMessage) (was map[string]pool, until int, err e
 	if data == nil {
 		return out, -1, nil
 	}
-	var s formats.PoolsState
+	var s decision.PoolsState
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, 0, fmt.Errorf("the pools' state in --previous: %w", err)
 	}

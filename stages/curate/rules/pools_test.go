@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
@@ -63,7 +63,7 @@ func TestExamplesMove(t *testing.T) {
 			t.Errorf("group %d of the first epoch: %+v", i, v)
 		}
 	}
-	if diff := cmp.Diff(formats.PoolsState{Easy: []string{"a", "d"}, Hard: []string{"b"}}, first.State); diff != "" {
+	if diff := cmp.Diff(decision.PoolsState{Easy: []string{"a", "d"}, Hard: []string{"b"}}, first.State); diff != "" {
 		t.Error(diff)
 	}
 	second, _ := poolsEpoch(t, o, 1, first.State, map[string]float64{"a": 0.5, "b": -1, "c": 1})
@@ -75,7 +75,7 @@ func TestExamplesMove(t *testing.T) {
 		t.Errorf("%+v", second.Verdicts)
 	}
 	// a came back, b had nobody to tell, c is solved now, d was not rolled out.
-	if diff := cmp.Diff(formats.PoolsState{Epoch: 1, Easy: []string{"c", "d"}, Hard: []string{"b"}}, second.State); diff != "" {
+	if diff := cmp.Diff(decision.PoolsState{Epoch: 1, Easy: []string{"c", "d"}, Hard: []string{"b"}}, second.State); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -90,7 +90,7 @@ func TestOldGroupsMoveNoExample(t *testing.T) {
 	group := func(id string, epoch int, solved float64) curate.Group {
 		return curate.Group{ID: fmt.Sprint(id, "@", epoch), ExampleID: id, Epoch: epoch, Count: 4, Valid: 4, Solved: solved}
 	}
-	state, err := json.Marshal(formats.PoolsState{Epoch: 1, Easy: []string{"a"}, Hard: []string{"b"}})
+	state, err := json.Marshal(decision.PoolsState{Epoch: 1, Easy: []string{"a"}, Hard: []string{"b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +100,14 @@ func TestOldGroupsMoveNoExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(formats.PoolsState{Epoch: 3, Easy: []string{"a", "b"}, Hard: []string{"c"}}, r.State); diff != "" {
+	if diff := cmp.Diff(decision.PoolsState{Epoch: 3, Easy: []string{"a", "b"}, Hard: []string{"c"}}, r.State); diff != "" {
 		t.Error(diff)
 	}
 	first, err := curate.Apply(rule, curate.Batch{Epoch: 3}, []curate.Group{group("a", 3, 0.5), group("a", 0, 1), group("b", 0, 0), group("b", 1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(formats.PoolsState{Epoch: 3, Easy: []string{"b"}}, first.State); diff != "" {
+	if diff := cmp.Diff(decision.PoolsState{Epoch: 3, Easy: []string{"b"}}, first.State); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -118,7 +118,7 @@ func TestSharesOfPools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s formats.PoolsState
+	var s decision.PoolsState
 	groups := make([]curate.Group, 8000)
 	for i := range groups {
 		groups[i] = curate.Group{ExampleID: fmt.Sprint("e", i), Valid: 2, Solved: 0.5}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
@@ -16,7 +16,7 @@ func TestEveryRuleConforms(t *testing.T) {
 // TestStoredReasons lists reasons that datasets contain: none of them may change or
 // be removed. A new one needs no line here.
 func TestStoredReasons(t *testing.T) {
-	all := []string{formats.DropFailed, formats.DropUnscored}
+	all := []string{decision.DropFailed, decision.DropUnscored}
 	for _, k := range rules.All.All() {
 		all = append(all, k.Reasons...)
 	}

@@ -3,7 +3,7 @@ package estimators
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -26,7 +26,7 @@ import (
 // is 0 and one generation is enough.
 var Distill = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "distill", Help: "credit for each token: how much more probable a teacher finds it",
-		New: func() group.EstimatorSettings { return &DistillSettings{Weight: 1, Loss: formats.LossRL} }},
+		New: func() group.EstimatorSettings { return &DistillSettings{Weight: 1, Loss: training.LossRL} }},
 	ZeroSum: true,
 }
 
@@ -43,7 +43,7 @@ func (s *DistillSettings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Weight, "distill-weight", "add a token's own advantage `X` times").ID("distill.weight")
 	d.Float(&s.Outcome, "distill-outcome-weight", "add the trajectory's advantage `X` times").ID("distill.outcome-weight")
 	plugin.Choice(d, &s.Loss, "distill-loss", "write the credit for this `LOSS`: advantages for rl, or a weight and the teacher's log "+
-		"probabilities for ref_kl", formats.LossRL, formats.LossRefKL).ID("distill.loss")
+		"probabilities for ref_kl", training.LossRL, training.LossRefKL).ID("distill.loss")
 }
 
 // Estimator makes the estimator.
@@ -103,11 +103,11 @@ func (s *DistillSettings) step(at *group.Step, c *group.Credit) (problem string)
 	case len(teacher) != len(at.Logprobs):
 		return fmt.Sprintf("%d log probabilities of a teacher and %d of the policy", len(teacher), len(at.Logprobs))
 	}
-	if s.Loss == formats.LossRefKL {
+	if s.Loss == training.LossRefKL {
 		if s.Outcome != 0 {
-			c.Losses = append(c.Losses, formats.MessageLoss{Loss: formats.LossRL, Weight: 1})
+			c.Losses = append(c.Losses, training.MessageLoss{Loss: training.LossRL, Weight: 1})
 		}
-		c.Losses = append(c.Losses, formats.MessageLoss{Loss: formats.LossRefKL, Weight: s.Weight, Reference: teacher})
+		c.Losses = append(c.Losses, training.MessageLoss{Loss: training.LossRefKL, Weight: s.Weight, Reference: teacher})
 		return ""
 	}
 	outcome, sum := c.Value, 0.0

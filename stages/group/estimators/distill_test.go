@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -74,8 +75,8 @@ func TestDistill(t *testing.T) {
 // TestDistillAsALoss: the trainer gets the teacher's log probabilities, and the policy
 // gradient only where there is an outcome.
 func TestDistillAsALoss(t *testing.T) {
-	for outcome, rl := range map[float64][]formats.MessageLoss{0: nil, 0.5: {{Loss: formats.LossRL, Weight: 1}}} {
-		e := distill(t, estimators.DistillSettings{Weight: 2, Outcome: outcome, Loss: formats.LossRefKL, Teacher: "u"})
+	for outcome, rl := range map[float64][]training.MessageLoss{0: nil, 0.5: {{Loss: training.LossRL, Weight: 1}}} {
+		e := distill(t, estimators.DistillSettings{Weight: 2, Outcome: outcome, Loss: training.LossRefKL, Teacher: "u"})
 		v, advantages := new(group.Valid), make([]float64, 2)
 		v.Set([]float64{1, 0})
 		if ok := e.Advantages(v, advantages); !ok || math.Abs(advantages[0]-outcome) > 1e-5 || advantages[1] != -advantages[0] {
@@ -86,7 +87,7 @@ func TestDistillAsALoss(t *testing.T) {
 			Signals: []formats.Signal{{Component: "t", Values: []float32{-5}}, {Component: "u", Values: []float32{-3}}}}}}, out); err != nil {
 			t.Fatal(err)
 		}
-		want := group.Credit{Value: outcome, Losses: append(rl, formats.MessageLoss{Loss: formats.LossRefKL, Weight: 2, Reference: []float32{-3}})}
+		want := group.Credit{Value: outcome, Losses: append(rl, training.MessageLoss{Loss: training.LossRefKL, Weight: 2, Reference: []float32{-3}})}
 		if d := cmp.Diff([][]group.Credit{{want}}, out); d != "" {
 			t.Errorf("outcome %v: %s", outcome, d)
 		}

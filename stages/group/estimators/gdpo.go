@@ -3,7 +3,7 @@ package estimators
 import (
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -35,13 +35,13 @@ func gdpo(s group.Setup) (group.Estimator, error) {
 	e, err := grpo(s)
 	switch s.Compat {
 	case group.CompatNone:
-		e.Batch = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Epsilon: 1e-6}
+		e.Batch = &training.BatchStep{Of: training.BatchAdvantages, Center: true, Epsilon: 1e-6}
 	case group.CompatTRL:
-		e.Batch = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}
+		e.Batch = &training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}
 	case group.CompatNemoRL:
-		e.Batch = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}
+		e.Batch = &training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true}
 	case group.CompatVerl:
-		e.Whiten = &formats.Whitening{Sample: true, Epsilon: 1e-8}
+		e.Whiten = &training.Whitening{Sample: true, Epsilon: 1e-8}
 	default:
 		return e, group.Refuse("gdpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL)
 	}

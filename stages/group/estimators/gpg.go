@@ -1,7 +1,7 @@
 package estimators
 
 import (
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -20,5 +20,5 @@ var GPG = group.EstimatorKind{
 
 func gpg(s group.Setup) (group.Estimator, error) {
 	singleton, err := ofVerl("gpg", s)
-	return group.Estimator{Advantages: singleton.Centred, Batch: &formats.BatchStep{Of: formats.BatchNonZero}}, err
+	return group.Estimator{Advantages: singleton.Centred, Batch: &training.BatchStep{Of: training.BatchNonZero}}, err
 }

@@ -1,7 +1,7 @@
 package estimators
 
 import (
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -24,10 +24,10 @@ func grpoBatch(s group.Setup) (group.Estimator, error) {
 	}
 	switch s.Compat {
 	case group.CompatNone:
-		return group.Estimator{Advantages: group.SingletonNone.Centred, Batch: &formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
+		return group.Estimator{Advantages: group.SingletonNone.Centred, Batch: &training.BatchStep{Of: training.BatchRewards, Epsilon: 1e-6}}, nil
 	case group.CompatTRL:
 		return group.Estimator{Advantages: group.SingletonZero.Centred,
-			Batch: &formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
+			Batch: &training.BatchStep{Of: training.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
 	}
 	return group.Estimator{}, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -34,7 +34,7 @@ func advantagesOfParts(t estimatorT, kind group.EstimatorKind, setup group.Setup
 	for i, part := range parts {
 		lengths[i].Part = part
 	}
-	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}).Fill(members, lengths); err != nil {
+	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}).Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 	var out []float64

@@ -3,9 +3,9 @@ package estimators
 import (
 	"math"
 
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // GRPOSettings are the settings of GRPO.
@@ -24,7 +24,7 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	case err != nil || w == 0:
 		return e, err
 	case !(w > 0) || math.IsInf(w, 0):
-		return e, stages.Errorf(stages.KindUsage, "give a number of at least 0", "group: --length-penalty %v", w)
+		return e, fault.Errorf(fault.Usage, "give a number of at least 0", "group: --length-penalty %v", w)
 	case s.Compat != group.CompatNone && s.Compat != group.CompatPrimeRL:
 		return e, group.Refuse("grpo --length-penalty", s, group.CompatNone, group.CompatPrimeRL)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -28,7 +28,7 @@ func TestLengthPenaltyOfFlatGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 	for reward, want := range map[float64]float64{1: 0.125, 0: 0} {
 		members := estimatortest.Members([]float64{reward, reward})
 		if _, err := g.Fill(members, []group.Length{{SampledTokens: 50}, {SampledTokens: 100}}); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -23,7 +23,7 @@ func TestOPOSumsToZeroOverTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 12).Draw(t, "n")
 		rewards := rapid.SliceOfN(rapid.Float64Range(-1e3, 1e3), n, n).Draw(t, "rewards")

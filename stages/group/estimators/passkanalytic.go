@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // PassKAnalytic is pass@k training by its closed form (arXiv 2508.10751): the
@@ -39,7 +39,7 @@ func (p *PassKAnalyticSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (p *PassKAnalyticSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	if p.K < 1 {
-		return group.Estimator{}, stages.Errorf(stages.KindUsage, "give a number of members, at least 1", "group: --pass-k %d", p.K)
+		return group.Estimator{}, fault.Errorf(fault.Usage, "give a number of members, at least 1", "group: --pass-k %d", p.K)
 	}
 	if s.Compat != group.CompatNone {
 		return group.Estimator{}, group.Refuse("passk-analytic", s, group.CompatNone)

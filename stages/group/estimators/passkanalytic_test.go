@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -24,7 +24,7 @@ func TestPassKAnalyticIsTheMeanOverDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+		g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 		for set := range 1 << 6 {
 			rewards, sums, draws := make([]float64, 6), make([]float64, 6), 0.0
 			for i := range rewards {
@@ -62,7 +62,7 @@ func TestPassKAnalyticOfSmallGroups(t *testing.T) {
 		t.Error("--pass-k 0 is accepted")
 	}
 	e, _ := (&estimators.PassKAnalyticSettings{K: 4}).Estimator(group.Setup{Compat: group.CompatNone, Solved: 0.5})
-	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 	for n, want := range map[int]bool{3: false, 4: true} {
 		members := estimatortest.Members([]float64{0.5, 0, 0, 0}[:n])
 		if _, err := g.Fill(members, nil); err != nil || (members[0].Advantage != nil) != want {

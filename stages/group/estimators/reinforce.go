@@ -1,7 +1,7 @@
 package estimators
 
 import (
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -25,7 +25,7 @@ func reinforce(name string, s group.Setup) (e group.Estimator, err error) {
 	if s.NoScale {
 		return e, group.RefuseNoScale(name)
 	}
-	population, sample := &formats.Whitening{Floor: 1e-8}, &formats.Whitening{Sample: true, Epsilon: 1e-8}
+	population, sample := &training.Whitening{Floor: 1e-8}, &training.Whitening{Sample: true, Epsilon: 1e-8}
 	switch s.Compat {
 	case group.CompatNone:
 		return group.Estimator{Advantages: group.SingletonNone.Centred, Whiten: population}, nil

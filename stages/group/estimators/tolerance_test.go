@@ -3,7 +3,7 @@ package estimators_test
 import (
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -30,7 +30,7 @@ func TestEveryEstimatorHearsTheTolerance(t *testing.T) {
 			if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: .5}}).Fill(members, lengths); err != nil {
 				t.Fatal(name, err)
 			}
-			var size formats.AdvantageSize
+			var size training.AdvantageSize
 			for _, m := range members {
 				size.Add(m.Advantage, m.Advantages, m.Losses)
 			}
@@ -49,7 +49,7 @@ func TestLengthIsNeverPaidFor(t *testing.T) {
 	}
 	members := estimatortest.Members([]float64{-1, -1, -1, -.5})
 	lengths := []group.Length{{SampledTokens: 10}, {SampledTokens: 40}, {SampledTokens: 80}, {SampledTokens: 80}}
-	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}).Fill(members, lengths); err != nil {
+	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}).Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 	if a, b, c := *members[0].Advantage, *members[1].Advantage, *members[2].Advantage; a != b || b != c {

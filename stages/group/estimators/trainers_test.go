@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 )
@@ -54,13 +56,13 @@ func compare(t *testing.T, i int, compat group.Compat, noScale bool, rewards, wa
 	members := make([]formats.Member, len(rewards))
 	valid := 0
 	for k, r := range rewards {
-		members[k] = formats.Member{Status: formats.StatusFailed}
+		members[k] = formats.Member{Status: outcomes.StatusFailed}
 		if r != nil {
-			members[k] = formats.Member{Status: formats.StatusOK, Reward: r}
+			members[k] = formats.Member{Status: outcomes.StatusOK, Reward: r}
 			valid++
 		}
 	}
-	g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+	g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 	if _, err := g.Fill(members, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestFlatNoise(t *testing.T) {
 	nearly := math.Nextafter(third, 1e16)
 	for _, compat := range group.Compats {
 		a, _ := estimators.GRPO.New().Estimator(group.Setup{Compat: compat})
-		g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+		g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 		members := []formats.Member{{Reward: &third}, {Reward: &nearly}, {Reward: &third}}
 		if _, err := g.Fill(members, nil); err != nil {
 			t.Fatal(err)

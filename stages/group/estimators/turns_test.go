@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
@@ -33,7 +34,7 @@ func advantagesOfSteps(t *testing.T, e group.Estimator, rewards []float64, shape
 			lengths[i].Steps = append(lengths[i].Steps, group.Step{Message: int32(2 * k), State: xxh3.HashString128(state(i, k))})
 		}
 	}
-	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}).Fill(members, lengths); err != nil {
+	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}).Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 	out := make([][]float64, len(members))
@@ -93,7 +94,7 @@ func TestSignals(t *testing.T) {
 					Signals: []formats.Signal{{Message: int32(2 * k), Component: "other", Value: 9}, {Message: int32(2 * k), Component: "judge", Value: v}}})
 			}
 		}
-		g := &group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+		g := &group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 		if _, err := g.Fill(members, lengths); err != nil {
 			t.Fatal(err)
 		}

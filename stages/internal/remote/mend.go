@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // What a person has to mend before a service answers anybody.
@@ -77,12 +77,12 @@ func WordsOf(code, kind, message string) string {
 
 // Refuses returns the error of a service that refuses everybody until what is mended. key names where its key
 // comes from.
-func Refuses(what, key, format string, args ...any) *stages.Error {
+func Refuses(what, key, format string, args ...any) *fault.Error {
 	hint := map[string]string{
 		MendBill:  "pay the bill or raise the limit of the account",
 		MendKey:   "give a valid key, with access to the model: " + key,
 		MendModel: "check the URL and the model's name, and that the model is loaded",
 	}[what]
-	return stages.Errorf(stages.KindBudget, hint+"; then run the same command again, which keeps what is finished", "%w",
+	return fault.Errorf(fault.Budget, hint+"; then run the same command again, which keeps what is finished", "%w",
 		fmt.Errorf(format, args...))
 }

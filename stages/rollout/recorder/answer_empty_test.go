@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
@@ -121,9 +122,9 @@ func TestWhatIsNoAnswerOfNoTokens(t *testing.T) {
 		"no count":        {`"message":{"content":""},"token_ids":[],"logprobs":{"content":[]}`, `null`, ""},
 		"no list":         {`"message":{"content":""},"logprobs":null`, `{"completion_tokens":0}`, ""},
 		"null for a list": {`"message":{"content":""},"logprobs":null,"token_ids":null`, `{"completion_tokens":0}`, ""},
-		"text":            {`"message":{"content":"a"},"logprobs":{"content":[]},"token_ids":[]`, `{"completion_tokens":0}`, formats.FailLogprobMismatch},
-		"a call":          {`"message":{"content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},"logprobs":{"content":[]}`, `{"completion_tokens":0}`, formats.FailLogprobMismatch},
-		"one was counted": {`"message":{"content":""},"logprobs":{"content":[]},"token_ids":[]`, `{"completion_tokens":1}`, formats.FailLogprobMismatch},
+		"text":            {`"message":{"content":"a"},"logprobs":{"content":[]},"token_ids":[]`, `{"completion_tokens":0}`, outcomes.FailLogprobMismatch},
+		"a call":          {`"message":{"content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},"logprobs":{"content":[]}`, `{"completion_tokens":0}`, outcomes.FailLogprobMismatch},
+		"one was counted": {`"message":{"content":""},"logprobs":{"content":[]},"token_ids":[]`, `{"completion_tokens":1}`, outcomes.FailLogprobMismatch},
 	} {
 		_, s := play(t, `{"model":"policy","prompt_token_ids":[1],"choices":[{"index":0,"finish_reason":"stop",`+c.choice+`}],"usage":`+c.usage+`}`)
 		ask(t, s, fields{"model": "policy"}, user("hi"))

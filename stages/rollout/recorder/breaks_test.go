@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
@@ -152,7 +152,7 @@ func TestCompactionAndSubagents(t *testing.T) {
 // on from the same prompt; one that has its answer and asks again branches.
 func TestAnAgentThatAsksAgain(t *testing.T) {
 	arrived := make(chan struct{}, 3)
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Fault: first(fault{Kind: recordertest.Hang}),
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Fault: first(fault{Kind: recordertest.Hang}),
 		Arrived: func(int, recordertest.Request) { arrived <- struct{}{} }}
 	s := record(t, e).Begin(context.Background(), "t", "g")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -183,7 +183,7 @@ func TestAnAgentThatAsksAgain(t *testing.T) {
 
 // TestReasoningStreams in its own field, and its absence later breaks the prefix.
 func TestReasoningStreams(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Reasoning: true}
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Reasoning: true}
 	s := record(t, e).Begin(context.Background(), "t", "g")
 	_, one := ask(t, s, fields{"stream": true}, user("one"))
 	ask(t, s, fields{"stream": true}, user("one"), assistant(streamed(one)), user("two"))

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -21,7 +21,7 @@ func several(t *testing.T, n int, change func(i int, e *recordertest.Engine), op
 	var engines []*recordertest.Engine
 	o := recorder.Options{Model: "policy", Backoff: time.Millisecond, HealthEvery: time.Millisecond}
 	for i := range n {
-		e := &recordertest.Engine{Source: formats.TokensChoice}
+		e := &recordertest.Engine{Source: schema.TokensChoice}
 		if change != nil {
 			change(i, e)
 		}

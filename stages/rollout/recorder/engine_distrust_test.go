@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -74,7 +75,7 @@ func TestAnErrorThatEchoesTheRequestSwitchesNothingOff(t *testing.T) {
 // TestARefusedFieldIsReportedOnce, and only the one that was refused.
 func TestARefusedFieldIsReportedOnce(t *testing.T) {
 	var log bytes.Buffer
-	e := &recordertest.Engine{Source: formats.TokensInLogprobs, Refuses: []string{"return_token_ids"}}
+	e := &recordertest.Engine{Source: schema.TokensInLogprobs, Refuses: []string{"return_token_ids"}}
 	r := record(t, e, func(o *recorder.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	for range 3 {
 		s := r.Begin(context.Background(), "t", "g")
@@ -110,7 +111,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if elsewhere.Load() != 0 || status != http.StatusBadGateway || resp.StatusCode != http.StatusBadGateway {
 		t.Errorf("%d requests went elsewhere; status %d %s, models %d", elsewhere.Load(), status, body, resp.StatusCode)
 	}
-	if rec.LastCall == nil || rec.LastCall.Class != formats.FailEngineRefused || !strings.Contains(rec.LastCall.Text, "redirects") {
+	if rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngineRefused || !strings.Contains(rec.LastCall.Text, "redirects") {
 		t.Errorf("%+v", rec.LastCall)
 	}
 }
@@ -213,7 +214,7 @@ func TestAnswersThatContradictThemselvesAreUnfit(t *testing.T) {
 	} {
 		_, s := play(t, body)
 		ask(t, s, nil, user("one"))
-		if rec := s.End(); rec.Unfit == nil || rec.Unfit.Class != formats.FailLogprobMismatch || !strings.Contains(rec.Unfit.Text, says) {
+		if rec := s.End(); rec.Unfit == nil || rec.Unfit.Class != outcomes.FailLogprobMismatch || !strings.Contains(rec.Unfit.Text, says) {
 			t.Errorf("%s: %+v", says, rec.Unfit)
 		}
 	}
@@ -221,7 +222,7 @@ func TestAnswersThatContradictThemselvesAreUnfit(t *testing.T) {
 
 // TestAnAgentThatWantsNoIDsLosesNone: they are recorded and not shown.
 func TestAnAgentThatWantsNoIDsLosesNone(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice}
+	e := &recordertest.Engine{Source: schema.TokensChoice}
 	s := record(t, e).Begin(context.Background(), "t", "g")
 	_, body := ask(t, s, fields{"return_token_ids": false}, user("one"))
 	if rec := s.End(); sampled(rec)[0].TokenIDs == nil || strings.Contains(string(body), "token_ids") {
@@ -270,7 +271,7 @@ func TestTokensWithoutUsageAreCounted(t *testing.T) {
 // TestTokenTextsAreKeptWhereThereAreNoIDs, and only there.
 func TestTokenTextsAreKeptWhereThereAreNoIDs(t *testing.T) {
 	for _, stream := range []bool{false, true} {
-		for source, want := range map[string]bool{"": true, formats.TokensEntryID: false, formats.TokensChoice: false} {
+		for source, want := range map[string]bool{"": true, schema.TokensEntryID: false, schema.TokensChoice: false} {
 			e := &recordertest.Engine{Source: source}
 			s := record(t, e).Begin(context.Background(), "t", "g")
 			ask(t, s, fields{"stream": stream}, user("one"))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -23,49 +23,49 @@ var lessTapes = map[string]struct {
 }{
 	"merged": { // tokens that are no whole characters share an entry
 		200, nil, `{"choices":[{"finish_reason":"length","index":0,"message":{"role":"assistant","content":"é"},"logprobs":{"content":[{"id":195,"token":"é","bytes":[195,169],"logprob":-4.5,"top_logprobs":[]}]}}],"model":"policy","usage":{"completion_tokens":2,"prompt_tokens":20}}`,
-		formats.FailLogprobMismatch, "1 logprobs for 2 completion tokens",
+		outcomes.FailLogprobMismatch, "1 logprobs for 2 completion tokens",
 	},
 	"left out": { // nothing that could be decoded
 		200, nil, `{"choices":[{"finish_reason":"length","index":0,"message":{"role":"assistant","content":""}}],"model":"policy","usage":{"completion_tokens":2,"prompt_tokens":20}}`,
-		formats.FailNoLogprobs, "the engine gave no logprobs",
+		outcomes.FailNoLogprobs, "the engine gave no logprobs",
 	},
 	"null": {
 		200, nil, `{"choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant","content":"a"},"logprobs":null}],"model":"policy","usage":{"completion_tokens":2,"prompt_tokens":20}}`,
-		formats.FailNoLogprobs, "the engine gave no logprobs",
+		outcomes.FailNoLogprobs, "the engine gave no logprobs",
 	},
 	"an empty list": {
 		200, nil, `{"choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[]}}],"model":"policy","usage":{"completion_tokens":2,"prompt_tokens":20}}`,
-		formats.FailLogprobMismatch, "0 logprobs for 2 completion tokens",
+		outcomes.FailLogprobMismatch, "0 logprobs for 2 completion tokens",
 	},
 	"a tool call alone": { // no text, yet tokens
 		200, nil, `{"choices":[{"finish_reason":"tool_calls","index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}}],"model":"policy"}`,
-		formats.FailNoLogprobs, "the engine gave no logprobs",
+		outcomes.FailNoLogprobs, "the engine gave no logprobs",
 	},
 	"no end mark in a stream": {
 		200, fields{"stream": true},
 		"data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"content\":\"y\"},\"logprobs\":{\"content\":[{\"id\":121,\"token\":\"y\",\"logprob\":-1.5}]}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\",\"index\":0,\"delta\":{}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":2,\"prompt_tokens\":20}}\n\ndata: [DONE]\n\n",
-		formats.FailLogprobMismatch, "1 logprobs for 2 completion tokens; from now on this engine is asked for whole answers, which agents get as streams",
+		outcomes.FailLogprobMismatch, "1 logprobs for 2 completion tokens; from now on this engine is asked for whole answers, which agents get as streams",
 	},
 	"one of two choices counted": {
 		200, fields{"n": 2}, `{"choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"id":97,"logprob":-1}]}},{"finish_reason":"stop","index":1,"message":{"role":"assistant","content":"b"},"logprobs":{"content":[{"id":98,"logprob":-1}]}}],"model":"policy","usage":{"completion_tokens":1,"prompt_tokens":20}}`,
-		formats.FailLogprobMismatch, "2 logprobs for 1 completion tokens",
+		outcomes.FailLogprobMismatch, "2 logprobs for 1 completion tokens",
 	},
 	"entries without a logprob": {
 		200, nil, `{"choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"id":97,"token":"a"}]}}],"model":"policy","usage":{"completion_tokens":1,"prompt_tokens":20}}`,
-		formats.FailBadLogprobs, "logprob 0 is missing",
+		outcomes.FailBadLogprobs, "logprob 0 is missing",
 	},
 	"refused with tools": {
 		400, fields{"stream": true, "tools": []fields{{"type": "function", "function": fields{"name": "f"}}}},
 		`{"error":{"code":400,"message":"logprobs is not supported with tools + stream","type":"invalid_request_error"}}`,
-		formats.FailEngineRefused, "HTTP 400: logprobs is not supported with tools + stream",
+		outcomes.FailEngineRefused, "HTTP 400: logprobs is not supported with tools + stream",
 	},
 	"refused for good": {
 		400, nil, `{"error":{"message":"this model does not give logprobs","type":"invalid_request_error","param":"logprobs","code":null}}`,
-		formats.FailEngineRefused, "this model does not give logprobs",
+		outcomes.FailEngineRefused, "this model does not give logprobs",
 	},
 	"too long a prompt": {
 		400, nil, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}`,
-		formats.FailEngineRefused, "the request exceeds the available context size",
+		outcomes.FailEngineRefused, "the request exceeds the available context size",
 	},
 }
 

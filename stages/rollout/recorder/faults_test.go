@@ -11,7 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -89,12 +90,12 @@ func TestLastingFaultsReachTheAgent(t *testing.T) {
 		class  string
 		tries  int
 	}{
-		{"500", fault{Status: 500}, 500, "refused with 500", formats.FailEngine, 3},
-		{"429", fault{Status: 429, RetryAfter: "0"}, 429, "refused with 429", formats.FailEngine, 3},
-		{"400", fault{Status: 400}, 400, "refused with 400", formats.FailEngineRefused, 1},
-		{"404", fault{Status: 404}, 404, "refused with 404", formats.FailEngineRefused, 1},
-		{"garbage", fault{Kind: recordertest.Garbage}, 502, "not a chat completion", formats.FailEngine, 3},
-		{"half body", fault{Kind: recordertest.HalfBody}, 502, "unexpected EOF", formats.FailEngine, 3},
+		{"500", fault{Status: 500}, 500, "refused with 500", outcomes.FailEngine, 3},
+		{"429", fault{Status: 429, RetryAfter: "0"}, 429, "refused with 429", outcomes.FailEngine, 3},
+		{"400", fault{Status: 400}, 400, "refused with 400", outcomes.FailEngineRefused, 1},
+		{"404", fault{Status: 404}, 404, "refused with 404", outcomes.FailEngineRefused, 1},
+		{"garbage", fault{Kind: recordertest.Garbage}, 502, "not a chat completion", outcomes.FailEngine, 3},
+		{"half body", fault{Kind: recordertest.HalfBody}, 502, "unexpected EOF", outcomes.FailEngine, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &recordertest.Engine{Fault: always(c.fault)}
@@ -122,16 +123,16 @@ func TestUnfitAnswersAreNamed(t *testing.T) {
 		fault recordertest.FaultKind
 		class string
 	}{
-		{recordertest.NoLogprobs, formats.FailNoLogprobs},
-		{recordertest.Merged, formats.FailLogprobMismatch},
-		{recordertest.BadIDs, formats.FailLogprobMismatch},
-		{recordertest.NaN, formats.FailBadLogprobs},
-		{recordertest.Null, formats.FailBadLogprobs},
-		{recordertest.Positive, formats.FailBadLogprobs},
-		{recordertest.BaseModel, formats.FailModelMismatch},
+		{recordertest.NoLogprobs, outcomes.FailNoLogprobs},
+		{recordertest.Merged, outcomes.FailLogprobMismatch},
+		{recordertest.BadIDs, outcomes.FailLogprobMismatch},
+		{recordertest.NaN, outcomes.FailBadLogprobs},
+		{recordertest.Null, outcomes.FailBadLogprobs},
+		{recordertest.Positive, outcomes.FailBadLogprobs},
+		{recordertest.BaseModel, outcomes.FailModelMismatch},
 	} {
 		for _, stream := range []bool{false, true} {
-			e := &recordertest.Engine{Source: formats.TokensChoice, Fault: always(fault{Kind: c.fault})}
+			e := &recordertest.Engine{Source: schema.TokensChoice, Fault: always(fault{Kind: c.fault})}
 			s := record(t, e).Begin(context.Background(), "t", "g")
 			status, _ := ask(t, s, fields{"stream": stream}, user("one"))
 			<-s.Context().Done() // nothing more is to be paid for this trajectory
@@ -162,7 +163,7 @@ func TestNoLogprobsMayBeAccepted(t *testing.T) {
 // TestRefusedFieldsAreLeftOut: an engine that does not know a field of ours is
 // asked without it, from then on.
 func TestRefusedFieldsAreLeftOut(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensEntryID, Refuses: []string{"return_token_ids", "return_tokens_as_token_ids"}}
+	e := &recordertest.Engine{Source: schema.TokensEntryID, Refuses: []string{"return_token_ids", "return_tokens_as_token_ids"}}
 	r := record(t, e)
 	for i := range 3 {
 		s := r.Begin(context.Background(), "t", "g")
@@ -185,7 +186,7 @@ func TestRefusedLogprobs(t *testing.T) {
 		status, body := ask(t, s, nil, user("one"))
 		ask(t, s, fields{"logprobs": true}, user("two")) // the agent's own wish is the engine's to refuse
 		rec := s.End()
-		if ok := status == 200; ok != without || rec.Unfit != nil || rec.LastCall == nil || rec.LastCall.Class != formats.FailEngineRefused {
+		if ok := status == 200; ok != without || rec.Unfit != nil || rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngineRefused {
 			t.Errorf("without logprobs %v: %d %s, %v, %v", without, status, body, rec.Unfit, rec.LastCall)
 		}
 		if want := map[bool]int{true: 3, false: 2}[without]; len(e.Asked()) != want || int(rec.Calls[0].Attempts) != 1 {
@@ -203,7 +204,7 @@ func TestStreamsThatBreak(t *testing.T) {
 		t.Error("the agent read a whole stream")
 	}
 	rec := s.End()
-	if len(rec.Messages) != 1 || rec.LastCall == nil || rec.LastCall.Class != formats.FailEngine || !strings.Contains(rec.LastCall.Text, "broke off") {
+	if len(rec.Messages) != 1 || rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngine || !strings.Contains(rec.LastCall.Text, "broke off") {
 		t.Errorf("%+v %+v", rec.Messages, rec.LastCall)
 	}
 	e2 := &recordertest.Engine{Fault: always(fault{Kind: recordertest.ErrorEvent})}
@@ -268,7 +269,7 @@ func TestAnAgentThatHangsUp(t *testing.T) {
 	<-arrived
 	cancel()
 	<-done
-	if rec := s.End(); rec.LastCall == nil || rec.LastCall.Class != formats.FailCancelled || rec.Calls[0].Attempts != 1 {
+	if rec := s.End(); rec.LastCall == nil || rec.LastCall.Class != outcomes.FailCancelled || rec.Calls[0].Attempts != 1 {
 		t.Errorf("%+v", rec.LastCall)
 	}
 }

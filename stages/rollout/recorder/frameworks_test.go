@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -76,7 +77,7 @@ func framework(t *testing.T, name string, list []cell) {
 			}
 		}
 		var asked atomic.Int32
-		engines[i] = &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
+		engines[i] = &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
 			return answers[i][min(int(asked.Add(1)), len(answers[i]))-1]
 		}}
 		sessions[i] = record(t, engines[i]).Begin(t.Context(), "t", "g")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // The forms are those of LiteLLM 1.106.2 and 1.110.2 with providers openai and hosted_vllm before an engine with tokens in
@@ -20,14 +21,14 @@ const (
 // TestTokensThatAGatewayMoved are read, from answers and streams, and cut from what the agent sees unless it asked for them.
 func TestTokensThatAGatewayMoved(t *testing.T) {
 	for name, c := range map[string]struct{ choice, message, logprobs, source, seen string }{
-		"choice":               {movedChoice, "", oneLogprob, formats.TokensChoice, `"provider_specific_fields":{"stop_reason":null}`},
-		"choice, nothing left": {`{"token_ids":[7],"prompt_token_ids":[1,2]}`, "", oneLogprob, formats.TokensChoice, ""},
-		"two names": {movedBoth, "", oneLogprob, formats.TokensMetaInfo,
+		"choice":               {movedChoice, "", oneLogprob, schema.TokensChoice, `"provider_specific_fields":{"stop_reason":null}`},
+		"choice, nothing left": {`{"token_ids":[7],"prompt_token_ids":[1,2]}`, "", oneLogprob, schema.TokensChoice, ""},
+		"two names": {movedBoth, "", oneLogprob, schema.TokensMetaInfo,
 			`"provider_specific_fields":{"meta_info":{"output_token_logprobs":[[-0.5,7,null]]},"stop_reason":null}`},
-		"message":                   {"", movedMessage, oneLogprob, formats.TokensMessage, `"provider_specific_fields":{"reasoning":"hm"}`},
-		"message, its own logprobs": {"", movedMessage, "null", formats.TokensMessage, `"provider_specific_fields":{"reasoning":"hm"}`},
-		"both, each with its own":   {movedBoth, movedMessage, "null", formats.TokensChoice, `"provider_specific_fields":{"reasoning":"hm"}`},
-		"the engine's names inside": {"", `{"token_ids":[7],"prompt_token_ids":[1,2],"logprobs":` + oneLogprob + `}`, "null", formats.TokensMessage,
+		"message":                   {"", movedMessage, oneLogprob, schema.TokensMessage, `"provider_specific_fields":{"reasoning":"hm"}`},
+		"message, its own logprobs": {"", movedMessage, "null", schema.TokensMessage, `"provider_specific_fields":{"reasoning":"hm"}`},
+		"both, each with its own":   {movedBoth, movedMessage, "null", schema.TokensChoice, `"provider_specific_fields":{"reasoning":"hm"}`},
+		"the engine's names inside": {"", `{"token_ids":[7],"prompt_token_ids":[1,2],"logprobs":` + oneLogprob + `}`, "null", schema.TokensMessage,
 			`"provider_specific_fields":{}`},
 	} {
 		if strings.HasPrefix(name, "both") { // meta_info has the logprobs, too

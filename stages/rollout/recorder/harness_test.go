@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
@@ -42,7 +43,7 @@ type harness struct {
 
 // begin starts an engine and a trajectory, perhaps one whose process died.
 func (h harness) begin(t *testing.T, r recorder.Resume, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply, Arrived: func(int, recordertest.Request) { time.Sleep(*takes) }}
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: h.reply, Arrived: func(int, recordertest.Request) { time.Sleep(*takes) }}
 	return e, record(t, e, change...).Begin(context.Background(), "t", "g", r)
 }
 

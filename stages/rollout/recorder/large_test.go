@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
@@ -87,7 +87,7 @@ func TestAStreamWithoutEndIsCutOff(t *testing.T) {
 				resp.Body.Close()
 			}
 			rec := s.End()
-			if rec.LastCall == nil || rec.LastCall.Class != formats.FailEngine || !strings.Contains(rec.LastCall.Text, "longer than 256 MiB") {
+			if rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngine || !strings.Contains(rec.LastCall.Text, "longer than 256 MiB") {
 				t.Errorf("%+v", rec.LastCall)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -226,7 +227,7 @@ func decoded(text string) (v any) {
 func TestAConversationOfMessages(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		for _, arguments := range []string{`{ "b": 2.0,  "a":"\u00e9" }`, `not JSON`, ``} {
-			e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
+			e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
 				if len(q.Messages) > 2 {
 					return recordertest.Reply{Content: "done"}
 				}

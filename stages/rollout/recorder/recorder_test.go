@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
@@ -108,8 +109,8 @@ func sampled(rec recorder.Record) (out []formats.Message) {
 // TestEverySourceOfTokenIDs holds what is recorded to what the engine sampled,
 // for each place where engines put token ids, streaming and not.
 func TestEverySourceOfTokenIDs(t *testing.T) {
-	for _, source := range []string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs, formats.TokensEntryID,
-		formats.TokensMetaInfo, formats.TokensMessage, ""} {
+	for _, source := range []string{schema.TokensChoice, schema.TokensResponse, schema.TokensInLogprobs, schema.TokensEntryID,
+		schema.TokensMetaInfo, schema.TokensMessage, ""} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream=%v", source, stream), func(t *testing.T) {
 				e := &recordertest.Engine{Source: source, PromptIDs: true}
@@ -138,7 +139,7 @@ func TestEverySourceOfTokenIDs(t *testing.T) {
 // TestTheAgentSeesWhatItAskedFor: nothing that the recorder added, everything
 // else as the engine wrote it.
 func TestTheAgentSeesWhatItAskedFor(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 	r := record(t, e)
 	for _, stream := range []bool{false, true} {
 		s := r.Begin(context.Background(), "t", "g")
@@ -206,7 +207,7 @@ func TestDefaultsAndSeeds(t *testing.T) {
 
 func TestConversationIsOnePath(t *testing.T) {
 	for _, stream := range []bool{false, true} {
-		e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+		e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 		s := record(t, e).Begin(context.Background(), "t", "g")
 		q := fields{"stream": stream}
 		read := func(body []byte) string {
@@ -291,7 +292,7 @@ func TestParallelCalls(t *testing.T) {
 // was sampled before.
 func TestPrefixBreaks(t *testing.T) {
 	t.Run("reasoning left out", func(t *testing.T) {
-		e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Reasoning: true}
+		e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Reasoning: true}
 		s := record(t, e).Begin(context.Background(), "t", "g")
 		_, one := ask(t, s, nil, user("one"))
 		ask(t, s, nil, user("one"), assistant(content(one)), user("two"))
@@ -309,7 +310,7 @@ func TestPrefixBreaks(t *testing.T) {
 	})
 	t.Run("tool arguments written anew", func(t *testing.T) {
 		turn := 0
-		e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
+		e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
 			if turn++; turn == 1 {
 				return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at": 1,  "b":2}`}}}
 			}
@@ -339,7 +340,7 @@ func TestPrefixBreaks(t *testing.T) {
 
 func TestStreamedToolCalls(t *testing.T) {
 	calls := []formats.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at":"the long way round"}`}, {ID: "c2", Name: "go", Arguments: `{}`}}
-	e := &recordertest.Engine{Source: formats.TokensChoice, Script: func(recordertest.Request) recordertest.Reply {
+	e := &recordertest.Engine{Source: schema.TokensChoice, Script: func(recordertest.Request) recordertest.Reply {
 		return recordertest.Reply{Content: "let us look", ToolCalls: calls}
 	}}
 	s := record(t, e).Begin(context.Background(), "t", "g")

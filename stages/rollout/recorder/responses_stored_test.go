@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -58,7 +59,7 @@ func TestItemsByReference(t *testing.T) {
 	for _, says := range []string{"I look", ""} {
 		for _, stream := range []bool{false, true} {
 			for _, typed := range []bool{true, false} {
-				e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
+				e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
 					return recordertest.Reply{Content: says, ToolCalls: []formats.ToolCall{{ID: "t" + string(rune('0'+len(q.Messages))), Name: "look", Arguments: `{"at": 1}`}}}
 				}}
 				s := record(t, e).Begin(context.Background(), "t", "g")

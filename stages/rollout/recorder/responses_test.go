@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -188,7 +189,7 @@ func mustJSON(v any) []byte {
 func TestAConversationOfResponses(t *testing.T) {
 	for _, byID := range []bool{false, true} {
 		for _, arguments := range []string{`{ "input": "\u00e9 <" }`, `not JSON`, ``} {
-			e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
+			e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
 				if len(q.Messages) > 2 {
 					return recordertest.Reply{Content: "done"}
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
@@ -75,7 +76,7 @@ func (s *Session) replay(c *call) {
 		s.record.Diverged = s.cause(c, left)
 	}
 	if c.refused = c.refused || s.resume.Strict || s.resume.Only; c.refused {
-		s.reject(formats.FailDiverged, "the attempt asks something else than "+before+": "+s.record.Diverged)
+		s.reject(outcomes.FailDiverged, "the attempt asks something else than "+before+": "+s.record.Diverged)
 	}
 }
 
@@ -105,7 +106,7 @@ func (s *Session) cause(c *call, left answers) string {
 func (s *Session) answer(ctx context.Context, c *call, header http.Header) *engines.Result {
 	switch {
 	case c.refused:
-		return &engines.Result{Failure: &completion.Failure{Class: formats.FailDiverged, Text: "no recorded call asks this"}}
+		return &engines.Result{Failure: &completion.Failure{Class: outcomes.FailDiverged, Text: "no recorded call asks this"}}
 	case c.replayed == nil:
 		return s.recorder.engines.Call(ctx, s.group, c.request, header)
 	}

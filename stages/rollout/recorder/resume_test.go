@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
@@ -26,7 +28,7 @@ func TestReplay(t *testing.T) {
 	replayed := 0
 	for i := range 40 {
 		b := &harnessed{t: t, did: map[string]int{}}
-		b.engine = &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Reasoning: i%2 == 0, Script: script}
+		b.engine = &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Reasoning: i%2 == 0, Script: script}
 		b.recorder = record(t, b.engine)
 		var kept []recorder.Answered
 		want, _ := b.record(i, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
@@ -63,7 +65,7 @@ func TestDivergence(t *testing.T) {
 		"function": fields{"name": "search", "arguments": "{}"}}}}, fields{"role": "tool", "tool_call_id": "c", "content": "found 1"})
 	tool := []fields{{"type": "function", "function": fields{"name": "search"}}}
 	first := func() []recorder.Answered {
-		e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+		e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 		var kept []recorder.Answered
 		s := record(t, e).Begin(t.Context(), "t", "g", recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
 		ask(t, s, fields{"temperature": 1, "user": "u", "seed": 1}, question...)
@@ -85,14 +87,14 @@ func TestDivergence(t *testing.T) {
 		"more of another": {fields{"temperature": 1, "top_p": 0.9}, question, recorder.DivergedSampling},
 	} {
 		for _, strict := range []bool{false, true} {
-			e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+			e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 			s := record(t, e).Begin(t.Context(), "t", "g", recorder.Resume{Answered: first(), Strict: strict})
 			ask(t, s, c.q, c.messages...)
 			rec := s.End()
 			if rec.Diverged != c.cause || (len(e.Asked()) == 0) != (c.cause == "" || strict) || (rec.Unfit != nil) != (strict && c.cause != "") {
 				t.Errorf("%s, strict %v: diverged %q, asked %d times, unfit %v", name, strict, rec.Diverged, len(e.Asked()), rec.Unfit)
 			}
-			if rec.Unfit != nil && (rec.Unfit.Class != formats.FailDiverged || !strings.Contains(fmt.Sprint(rec.Unfit.Text), c.cause)) {
+			if rec.Unfit != nil && (rec.Unfit.Class != outcomes.FailDiverged || !strings.Contains(fmt.Sprint(rec.Unfit.Text), c.cause)) {
 				t.Errorf("%s: %+v", name, rec.Unfit)
 			}
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -40,7 +42,7 @@ func TestEverySampledTokenIsExportedOnce(t *testing.T) {
 	var sum sequences.Tally
 	for first := 0; first < count; first += batch {
 		b := &harnessed{t: t, did: did}
-		b.engine = &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Reasoning: first/batch%2 == 0, Script: script}
+		b.engine = &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Reasoning: first/batch%2 == 0, Script: script}
 		b.recorder = record(t, b.engine)
 		for i := first; i < min(first+batch, count); i++ {
 			b.run(i)
@@ -105,7 +107,7 @@ func (b *harnessed) run(number int) {
 }
 
 func (b *harnessed) add(id string, rec recorder.Record) {
-	row := formats.Trajectory{TrajectoryID: id, Calls: rec.Calls, ToolSets: rec.ToolSets, Reward: new(1.0), Advantage: new(1.0), Status: formats.StatusOK}
+	row := formats.Trajectory{TrajectoryID: id, Calls: rec.Calls, ToolSets: rec.ToolSets, Reward: new(1.0), Advantage: new(1.0), Status: outcomes.StatusOK}
 	row.Messages, row.Candidates = tree.SplitAlternatives(rec.Messages, rec.Calls)
 	b.rows = append(b.rows, row)
 }

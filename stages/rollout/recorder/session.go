@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
@@ -138,13 +139,13 @@ func (s *Session) End() Record {
 	record := s.record
 	record.Messages = s.tree.Messages
 	if c := s.abandoned(); c != nil {
-		record.Abandoned = &completion.Failure{Class: formats.FailAbandoned, Text: c.text()}
+		record.Abandoned = &completion.Failure{Class: outcomes.FailAbandoned, Text: c.text()}
 	}
 	if len(s.replays) > 0 || s.origin != nil && !s.forked {
 		record.Left = DivergedEnd
 	}
 	if s.origin != nil && !s.forked && record.Unfit == nil {
-		record.Unfit = &completion.Failure{Class: formats.FailDiverged, Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise",
+		record.Unfit = &completion.Failure{Class: outcomes.FailDiverged, Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise",
 			s.resume.Fork)}
 	}
 	return record
@@ -188,7 +189,7 @@ func (s *Session) begin(q *apis.Request, function, session string) *call {
 	s.replay(c)
 	if known := secret.From(s.ctx); q.Shows(known) ||
 		slices.ContainsFunc(s.tree.Messages[before:], func(m formats.Message) bool { return known.InMessage(&m, nil) }) {
-		s.reject(formats.FailSecret, SecretFound)
+		s.reject(outcomes.FailSecret, SecretFound)
 	}
 	q.Enrich(&s.recorder.set, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
@@ -266,7 +267,7 @@ func (s *Session) noteLost(c *call, f *completion.Failure) {
 	case !c.target:
 	case f == nil && c.began > s.lostAt:
 		s.record.Lost = nil
-	case f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused):
+	case f != nil && (f.Class == outcomes.FailEngine || f.Class == outcomes.FailEngineRefused):
 		s.record.Lost, s.lostAt = f, s.clock
 	}
 }
@@ -283,14 +284,14 @@ func (s *Session) checkModel(c *call, recorded *formats.Call, a *completion.Answ
 	}
 	switch {
 	case !ok:
-		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.Model))
+		s.reject(outcomes.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.Model))
 	case o.Version != nil && version != nil && *version != *o.Version:
-		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.Model))
+		s.reject(outcomes.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.Model))
 	}
 }
 
 func (s *Session) reject(class, text string) {
-	if s.record.Unfit == nil || class == formats.FailSecret { // whatever else: its answers are not kept
+	if s.record.Unfit == nil || class == outcomes.FailSecret { // whatever else: its answers are not kept
 		s.record.Unfit = &completion.Failure{Class: class, Text: text}
 	}
 }
@@ -304,7 +305,7 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 	for _, choice := range a.Choices {
 		choice.Assemble()
 		if secret.From(s.ctx).InMessage(&choice.Message, choice.TokenTexts()) {
-			s.reject(formats.FailSecret, SecretFound)
+			s.reject(outcomes.FailSecret, SecretFound)
 		}
 		if c.request.API.Translated() {
 			choice.NameCalls(strings.TrimPrefix(c.request.ID, "resp_"))
@@ -341,7 +342,7 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 // askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them, and
 // returns what to say of it.
 func (s *Session) askWholeAfter(r *engines.Result, c *call, f *completion.Failure) string {
-	if r.Events == nil || c.replayed != nil || f.Class != formats.FailNoLogprobs && f.Class != formats.FailLogprobMismatch {
+	if r.Events == nil || c.replayed != nil || f.Class != outcomes.FailNoLogprobs && f.Class != outcomes.FailLogprobMismatch {
 		return ""
 	}
 	s.recorder.engines.RememberRefused(r.Endpoint, c.request, c.request.Streamed())

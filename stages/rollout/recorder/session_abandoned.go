@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
@@ -34,7 +35,7 @@ func IsAbandoned(c *formats.Call) bool {
 func (s *Session) abandoned() *outcome {
 	for i := range s.outcomes {
 		c := &s.outcomes[i]
-		if c.failure == nil || c.failure.Class != formats.FailCancelled || c.left && s.recorder.opts.AcceptLeftStreams {
+		if c.failure == nil || c.failure.Class != outcomes.FailCancelled || c.left && s.recorder.opts.AcceptLeftStreams {
 			continue
 		}
 		if !slices.ContainsFunc(s.outcomes, func(d outcome) bool { return d.failure == nil && s.makesUpFor(&d, c) }) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -59,7 +60,7 @@ func TestAbandonedCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := makeSteps(t, c.accept, c.steps)
-			if got := rec.Abandoned; (got != nil) != c.abandoned || got != nil && got.Class != formats.FailAbandoned {
+			if got := rec.Abandoned; (got != nil) != c.abandoned || got != nil && got.Class != outcomes.FailAbandoned {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // ErrLimit is the cause with which a session's context ends when the trajectory
@@ -19,10 +19,10 @@ func (s *Session) admit() (refused string) {
 	o := &s.recorder.opts
 	switch {
 	case o.MaxCalls > 0 && s.admitted >= o.MaxCalls:
-		s.record.Limit = formats.StopMaxCalls
+		s.record.Limit = outcomes.StopMaxCalls
 		return fmt.Sprintf("this trajectory has made %d calls, as many as it may", s.admitted)
 	case o.MaxTokens > 0 && s.usedTokens >= o.MaxTokens:
-		s.record.Limit = formats.StopMaxTokens
+		s.record.Limit = outcomes.StopMaxTokens
 		return fmt.Sprintf("the calls of this trajectory have taken %d tokens, of %d that they may", s.usedTokens,
 			o.MaxTokens)
 	}

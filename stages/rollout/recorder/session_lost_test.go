@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -17,10 +17,10 @@ func TestAFailedCallIsLostUntilALaterOneIsAnswered(t *testing.T) {
 		class string
 	}{
 		"answered":               {[]string{"ok"}, ""},
-		"failed at last":         {[]string{"ok", "500"}, formats.FailEngine},
-		"refused at last":        {[]string{"ok", "400"}, formats.FailEngineRefused},
+		"failed at last":         {[]string{"ok", "500"}, outcomes.FailEngine},
+		"refused at last":        {[]string{"ok", "400"}, outcomes.FailEngineRefused},
 		"recovered":              {[]string{"500", "ok"}, ""},
-		"another model answered": {[]string{"500", "other"}, formats.FailEngine},
+		"another model answered": {[]string{"500", "other"}, outcomes.FailEngine},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -34,7 +35,7 @@ func rewritten(content string, calls ...formats.ToolCall) fields {
 func TestAClientThatWritesArgumentsAnew(t *testing.T) {
 	sampled := []string{`{"q":"café","n":1}`, `{ "n" :2.0 , "q":"x" }`, `{}`, ``, `{"cut":"of`, `{"n":3,"deep":{"b":[1,  2],"a":null}}`}
 	turn := 0
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
 		call := func(k int) formats.ToolCall {
 			return formats.ToolCall{ID: fmt.Sprintf("c%d.%d", turn, k), Name: "look", Arguments: sampled[(turn+k)%len(sampled)]}
 		}
@@ -90,7 +91,7 @@ func TestArgumentsThatAreNotTheSampledOnes(t *testing.T) {
 		`{"n":9007199254740993,"s":"a","t":{}}`: false,
 		sampled:                                 true,
 	} {
-		e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
+		e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(q recordertest.Request) recordertest.Reply {
 			if len(q.Messages) > 1 {
 				return recordertest.Reply{Content: "done"}
 			}
@@ -123,7 +124,7 @@ func TestArgumentsThatAreNotTheSampledOnes(t *testing.T) {
 func TestEqualIDs(t *testing.T) {
 	texts := []string{`{"a": 1}`, `{"a":1}`, `{"a" :1}`}
 	turn := 0
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
 		turn++
 		return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: "0", Name: "look", Arguments: texts[(turn-1)%3]}}}
 	}}

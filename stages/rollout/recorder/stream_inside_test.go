@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
@@ -115,7 +116,7 @@ func checkTranslated(t *testing.T, path string, status int, out []byte, rec Reco
 	if failed {
 		return
 	}
-	row := formats.Trajectory{TrajectoryID: "t", Run: "r", ExampleID: "e", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone,
+	row := formats.Trajectory{TrajectoryID: "t", Run: "r", ExampleID: "e", Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 		Messages: rec.Messages, Calls: rec.Calls, ToolSets: rec.ToolSets, TokenSource: rec.TokenSource}
 	row.PromptTokens, row.CompletionTokens = rec.Calls[0].PromptTokens, rec.Calls[0].CompletionTokens
 	for i := range row.Messages {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -93,7 +93,7 @@ func TestStreamsWithoutAFinishReason(t *testing.T) {
 			if !c.whole && !strings.Contains(rec.LastCall.Text, "no finish reason") && !strings.Contains(rec.LastCall.Text, "unexpected EOF") {
 				t.Error(rec.LastCall)
 			}
-			if rec.LastCall != nil && rec.LastCall.Class != formats.FailEngine {
+			if rec.LastCall != nil && rec.LastCall.Class != outcomes.FailEngine {
 				t.Error(rec.LastCall.Class)
 			}
 		}

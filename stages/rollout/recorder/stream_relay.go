@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
@@ -36,7 +36,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *apis.Requ
 			s.breakOff(ctx, c, r, err)
 		}
 		if r.Answer.Err != nil {
-			r.Failure = &completion.Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
+			r.Failure = &completion.Failure{Class: outcomes.FailEngine, Text: r.Answer.Err.Error()}
 			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.AppendVisible(nil)))...)
 			break
 		}
@@ -80,12 +80,12 @@ func (s *sender) now() {
 // streamFailure is the failure of a stream that ended too early.
 func streamFailure(ctx context.Context, err error) *completion.Failure {
 	if cause := context.Cause(ctx); cause != nil {
-		return &completion.Failure{Class: formats.FailCancelled, Text: cause.Error()}
+		return &completion.Failure{Class: outcomes.FailCancelled, Text: cause.Error()}
 	}
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return &completion.Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
+	return &completion.Failure{Class: outcomes.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
 }
 
 // breakOff records a stream that ended too early and drops the agent's

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
@@ -167,7 +167,7 @@ func (m *agentStream) follow(ctx context.Context, r *engines.Result) *completion
 			break
 		}
 		if r.Answer.Err != nil {
-			r.Failure = &completion.Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
+			r.Failure = &completion.Failure{Class: outcomes.FailEngine, Text: r.Answer.Err.Error()}
 			break
 		}
 	}

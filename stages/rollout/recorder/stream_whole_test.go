@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -38,17 +38,17 @@ func TestAfterHolesInAStreamsLogprobsTheEngineIsAskedWhole(t *testing.T) {
 		class  string // of the first attempt; "" if it loses nothing
 		text   bool
 	}{
-		"reasoning without logprobs, as SGLang": {events(role, bare(`{"reasoning_content":"hm"}`), said, ending("stop", 2)), formats.FailLogprobMismatch, false},
-		"a lost chunk of control tokens":        {events(role, said, ending("tool_calls", 4)), formats.FailLogprobMismatch, false},
-		"the end mark's":                        {events(role, said, ending("stop", 2)), formats.FailLogprobMismatch, false},
-		"none":                                  {events(role, bare(`{"content":"one"}`), ending("stop", 1)), formats.FailNoLogprobs, false},
+		"reasoning without logprobs, as SGLang": {events(role, bare(`{"reasoning_content":"hm"}`), said, ending("stop", 2)), outcomes.FailLogprobMismatch, false},
+		"a lost chunk of control tokens":        {events(role, said, ending("tool_calls", 4)), outcomes.FailLogprobMismatch, false},
+		"the end mark's":                        {events(role, said, ending("stop", 2)), outcomes.FailLogprobMismatch, false},
+		"none":                                  {events(role, bare(`{"content":"one"}`), ending("stop", 1)), outcomes.FailNoLogprobs, false},
 		"llama-server": {func(w http.ResponseWriter) {
 			w.Header().Set("Server", "llama.cpp")
 			begins(w)
 			says(w, role, said, ending("stop", 2))
 		}, "", false},
 		"refused":     {refuse, "", false},
-		"completions": {events(text(role), text(said), text(ending("stop", 2))), formats.FailLogprobMismatch, true},
+		"completions": {events(text(role), text(said), text(ending("stop", 2))), outcomes.FailLogprobMismatch, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var streams []string
@@ -141,7 +141,7 @@ func TestAWholeAnswerThatFailsAfterAPing(t *testing.T) {
 	if out := a.until(`data: {"error":{"message":"it is too hot","type":"invalid_request_error"}}`); a.StatusCode != 200 {
 		t.Errorf("%d %s", a.StatusCode, out)
 	}
-	if rec := s.End(); rec.LastCall == nil || rec.LastCall.Class != formats.FailEngineRefused {
+	if rec := s.End(); rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngineRefused {
 		t.Error(rec.LastCall)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
@@ -91,7 +93,7 @@ func outlines(rec recorder.Record) (out []string) {
 // checkRow holds a record, as a row, to what every dataset must keep.
 func checkRow(t *testing.T, rec recorder.Record) {
 	t.Helper()
-	row := formats.Trajectory{TrajectoryID: "t", Run: "r", ExampleID: "e", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone,
+	row := formats.Trajectory{TrajectoryID: "t", Run: "r", ExampleID: "e", Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 		Messages: rec.Messages, Calls: rec.Calls, ToolSets: rec.ToolSets, TokenSource: rec.TokenSource}
 	for i := range row.Calls {
 		row.PromptTokens += row.Calls[i].PromptTokens
@@ -124,7 +126,7 @@ var tapes = map[string]struct {
 		[]string{"-1 user | hi", "0 assistant | a | ends length | [7] [-1] after [1 2 3]",
 			"0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
 		`{"id":"x","model":"policy","choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":null,"finish_reason":"stop"},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":"length","stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
-		formats.TokensChoice,
+		schema.TokensChoice,
 	},
 	"two choices, streamed": {
 		"/chat/completions", fields{"n": 2, "stream": true, "messages": []fields{user("hi")}},
@@ -154,7 +156,7 @@ data: {"model":"policy","choices":[{"index":1,"delta":{},"finish_reason":"stop"}
 data: [DONE]
 
 `,
-		formats.TokensChoice,
+		schema.TokensChoice,
 	},
 	"parallel tool calls and reasoning": {
 		"/chat/completions", fields{"parallel_tool_calls": true, "tools": []fields{{"type": "function", "function": fields{"name": "f"}}},
@@ -162,7 +164,7 @@ data: [DONE]
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning":"hm","reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":{"content":[{"token":"token_id:5","logprob":-1},{"token":"token_id:6","logprob":0}]},"finish_reason":"tool_calls"}],` + usage2 + `}`,
 		[]string{"-1 user | hi", `0 assistant | thinks hm | ends tool_calls | calls 1 f{"a": 1} | calls 2 f{} | [5 6] [-1 0] after []`},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning":"hm","reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],` + usage2 + `}`,
-		formats.TokensInLogprobs,
+		schema.TokensInLogprobs,
 	},
 	"refusal": {
 		"/chat/completions", fields{"messages": []fields{user("hi")}},
@@ -170,7 +172,7 @@ data: [DONE]
 		[]string{"-1 user | hi", `0 assistant | parts [{"refusal":"no","type":"refusal"}] | ends stop | [3 4] [-1 -2] after []`},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}],` +
 			usage2 + `}`,
-		formats.TokensEntryID,
+		schema.TokensEntryID,
 	},
 	"refusal, streamed": {
 		"/chat/completions", fields{"stream": true, "messages": []fields{user("hi")}},
@@ -185,7 +187,7 @@ data: [DONE]
 		"/chat/completions", fields{"stream": true, "messages": []fields{user("hi")}},
 		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\ndata: " +
 			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"prompt_token_ids\":[1,2],\"generation_token_ids\":[5,6],\"generation_log_probs\":[-1,-2]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
-		[]string{"-1 user | hi", "0 assistant | yes | ends stop | [5 6] [-1 -2] after [1 2]"}, "", formats.TokensMessage,
+		[]string{"-1 user | hi", "0 assistant | yes | ends stop | [5 6] [-1 -2] after [1 2]"}, "", schema.TokensMessage,
 	},
 	"image by reference": {
 		"/chat/completions", fields{"messages": []fields{{"role": "user",
@@ -202,7 +204,7 @@ data: [DONE]
 		[]string{"-1 user | Once", "0 assistant |  upon | ends length | [11 12] [-0.5 -1] after [9]"},
 		`{"object":"text_completion","model":"policy","choices":[{"index":0,"text":" upon","logprobs":null,"finish_reason":"length","stop_reason":null}],` +
 			usage2 + `}`,
-		formats.TokensChoice,
+		schema.TokensChoice,
 	},
 	"completion that asks for logprobs": {
 		"/completions", fields{"prompt": []string{"Once"}, "logprobs": 0},
@@ -218,7 +220,7 @@ data: [DONE]
 		[]string{`-1 user | parts [{"type":"token_ids","token_ids":[4,5]}]`, "0 assistant |  upon | ends stop | [11 12] [-0.5 -1] after [4 5]"},
 		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":null,\"finish_reason\":null}]}\n\ndata: " +
 			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
-		formats.TokensInLogprobs,
+		schema.TokensInLogprobs,
 	},
 }
 

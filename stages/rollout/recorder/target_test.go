@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -57,7 +57,7 @@ func TestTargets(t *testing.T) {
 			want{"policy ": false, "judge ": false, "policy plan": false, "policy act": false, "judge act": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+			e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 			s := record(t, e, func(o *recorder.Options) { o.Target, o.Functions = c.options.Target, c.options.Functions }).Begin(context.Background(), "t", "g")
 			for _, at := range [][2]string{{"policy", ""}, {"judge", ""}, {"policy", "plan"}, {"policy", "act"}, {"judge", "act"}} {
 				url, header := s.BaseURL(), []string(nil)
@@ -93,7 +93,7 @@ func TestTargets(t *testing.T) {
 
 // TestOthersNeedNoLogprobs: what is not trained need not be fit for it.
 func TestOthersNeedNoLogprobs(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+	e := &recordertest.Engine{Source: schema.TokensChoice, Fault: func(_ int, q recordertest.Request) recordertest.Fault {
 		if q.Text("model") == "judge" {
 			return recordertest.Fault{Kind: recordertest.NoLogprobs}
 		}
@@ -103,7 +103,7 @@ func TestOthersNeedNoLogprobs(t *testing.T) {
 	ask(t, s, fields{"model": "judge"}, user("is it good?"))
 	ask(t, s, nil, user("one"))
 	rec := s.End()
-	if rec.Unfit != nil || rec.Calls[0].Target || !rec.Calls[1].Target || rec.TokenSource != formats.TokensChoice {
+	if rec.Unfit != nil || rec.Calls[0].Target || !rec.Calls[1].Target || rec.TokenSource != schema.TokensChoice {
 		t.Errorf("%+v", rec)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -22,18 +23,18 @@ var vllmTapes = map[string]struct {
 	want   []string // by choice: text, finish reason and tool calls; nil for one cut off
 	tokens int      // of all choices
 }{
-	"chat-lp-ids-astok": {"/chat/completions", formats.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length"}, 6},
-	"chat-stream-astok": {"/chat/completions", formats.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length"}, 6},
-	"chat-stop":         {"/chat/completions", formats.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu\ufffdv | stop"}, 8},
-	"chat-n2":           {"/chat/completions", formats.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length", "name\nr\ufffd\ufffdN | length"}, 12},
-	"chat-stream-n2":    {"/chat/completions", formats.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length", "name\nr\ufffd\ufffdN | length"}, 12},
-	"tools-auto":        {"/chat/completions", formats.TokensChoice, 66, []string{` | tool_calls | add{"a": 1, "b": 4}`}, 32},
-	"tools-auto-stream": {"/chat/completions", formats.TokensChoice, 66, []string{` | tool_calls | add{"a": 1, "b": 4}`}, 32},
-	"chat-tools-named":  {"/chat/completions", formats.TokensChoice, 160, nil, 120},
-	"chat-tools-required-stream": {"/chat/completions", formats.TokensChoice, 160,
+	"chat-lp-ids-astok": {"/chat/completions", schema.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length"}, 6},
+	"chat-stream-astok": {"/chat/completions", schema.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length"}, 6},
+	"chat-stop":         {"/chat/completions", schema.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu\ufffdv | stop"}, 8},
+	"chat-n2":           {"/chat/completions", schema.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length", "name\nr\ufffd\ufffdN | length"}, 12},
+	"chat-stream-n2":    {"/chat/completions", schema.TokensChoice, 18, []string{"\ufffd\x17&\ufffdu | length", "name\nr\ufffd\ufffdN | length"}, 12},
+	"tools-auto":        {"/chat/completions", schema.TokensChoice, 66, []string{` | tool_calls | add{"a": 1, "b": 4}`}, 32},
+	"tools-auto-stream": {"/chat/completions", schema.TokensChoice, 66, []string{` | tool_calls | add{"a": 1, "b": 4}`}, 32},
+	"chat-tools-named":  {"/chat/completions", schema.TokensChoice, 160, nil, 120},
+	"chat-tools-required-stream": {"/chat/completions", schema.TokensChoice, 160,
 		[]string{" | length | add{\"louNgumwoearwar0 qu,\t \r\r\n\r\n\r\n\r\r\n\t \r\n\r\r\n\r\n\r\r\n:"}, 40},
-	"comp-ids-astok": {"/completions", formats.TokensChoice, 4, nil, 6},
-	"comp-stream":    {"/completions", formats.TokensChoice, 2, []string{" jumps\ufffd\u0438\u0432\u0435\u0442user | length"}, 4},
+	"comp-ids-astok": {"/completions", schema.TokensChoice, 4, nil, 6},
+	"comp-stream":    {"/completions", schema.TokensChoice, 2, []string{" jumps\ufffd\u0438\u0432\u0435\u0442user | length"}, 4},
 }
 
 // unasked are the fields by which an agent asks for tokens.
@@ -106,7 +107,7 @@ func TestErrorsOfVLLMReachTheAgent(t *testing.T) {
 			}
 		}
 		rec := s.End()
-		if rec.LastCall == nil || rec.LastCall.Class != formats.FailEngineRefused || rec.LastCall.TooLong != c.long {
+		if rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngineRefused || rec.LastCall.TooLong != c.long {
 			t.Errorf("%s: %+v", name, rec.LastCall)
 		}
 		if len(p.asked) != 2 || string(p.asked[1]["return_token_ids"]) != "true" {

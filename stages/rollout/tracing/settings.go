@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/foreign/otel"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Mode is what traces have; "" is no traces.
@@ -60,7 +60,7 @@ func (s *Settings) target() (t target, err error) {
 	base := strings.TrimSuffix(cmp.Or(s.endpoint, "http://localhost:4318"), "/")
 	t.url, t.timeout = cmp.Or(s.tracesEndpoint, base+"/v1/traces"), 10*time.Second
 	if u, err := url.Parse(t.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return t, stages.Errorf(stages.KindUsage,
+		return t, fault.Errorf(fault.Usage,
 			"write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT",
 			"--otel: the endpoint is not an http URL")
 	}
@@ -70,7 +70,7 @@ func (s *Settings) target() (t target, err error) {
 	if text := cmp.Or(s.tracesTimeout, s.timeout); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms < 1 {
-			return t, stages.Errorf(stages.KindUsage, "write a number of milliseconds",
+			return t, fault.Errorf(fault.Usage, "write a number of milliseconds",
 				"--otel: OTEL_EXPORTER_OTLP_TIMEOUT=%q", text)
 		}
 		t.timeout = time.Duration(ms) * time.Millisecond
@@ -107,7 +107,7 @@ func pairs(variable, text string) (map[string]string, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil {
-			return nil, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
+			return nil, fault.Errorf(fault.Usage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
 				"--otel: %s has an entry that is not NAME=VALUE", variable)
 		}
 		out[name] = value

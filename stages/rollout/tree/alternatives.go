@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // SplitAlternatives moves the answers that the agent did not choose from the tree
@@ -94,11 +95,11 @@ func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 }
 
 func candidate(m *formats.Message, chosen, call int32) formats.Candidate {
-	c := formats.Candidate{Message: chosen, Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning,
+	c := formats.Candidate{Message: chosen, Content: m.Content, Reason: outcomes.CandidateAlternative, Reasoning: m.Reasoning,
 		ToolCalls: m.ToolCalls, FinishReason: m.FinishReason, Call: &m.Call,
 		TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts}
 	if m.Call != call {
-		c.Reason = formats.CandidateRetried
+		c.Reason = outcomes.CandidateRetried
 	}
 	if m.ContentParts != "" {
 		c.Content = chat.JoinedText([]byte(m.ContentParts))

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/exchange"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // HTTP gets rewards from a service: it posts the lines that a reward
@@ -167,22 +167,22 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 	case ctx.Err() != nil:
 		return score.Value{}, ctx.Err()
 	case errors.As(err, &failed) && failed.Unsent:
-		return score.Value{}, stages.Errorf(stages.KindTemporary, "check that the service runs, and the URL", "reward %q: %w",
+		return score.Value{}, fault.Errorf(fault.Temporary, "check that the service runs, and the URL", "reward %q: %w",
 			r.Name, err)
 	case status == http.StatusTooManyRequests && failed.Retry, status == http.StatusBadGateway, status == http.StatusServiceUnavailable:
-		return score.Value{}, stages.Errorf(stages.KindTemporary, "the service is busy or starts: look at its log, and run the same command again",
+		return score.Value{}, fault.Errorf(fault.Temporary, "the service is busy or starts: look at its log, and run the same command again",
 			"reward %q: %w", r.Name, err)
 	case remote.MendOf(err) != "":
 		return score.Value{}, remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: %q: %w", r.Name, r.url, err)
 	case errors.As(err, &late):
-		return score.Failed(formats.RewardTimeout, "%v", late), nil
+		return score.Failed(outcomes.RewardTimeout, "%v", late), nil
 	case errors.As(err, &large):
-		return score.Failed(formats.RewardCrashed,
+		return score.Failed(outcomes.RewardCrashed,
 			"the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20), nil
 	case status > 0:
-		return score.Failed(formats.RewardError, "%v", err), nil
+		return score.Failed(outcomes.RewardError, "%v", err), nil
 	case err != nil:
-		return score.Failed(formats.RewardCrashed, "%v", err), nil
+		return score.Failed(outcomes.RewardCrashed, "%v", err), nil
 	}
 	return read(answer, batch), nil
 }
@@ -215,7 +215,7 @@ func explain(e *remote.Error, _ *http.Request, answer []byte) {
 // answer the others.
 func read(data []byte, batch exchange.Batch[[]byte]) score.Value {
 	byID := batch.ByID()
-	why := score.Failed(formats.RewardAnswer, "the service did not answer")
+	why := score.Failed(outcomes.RewardAnswer, "the service did not answer")
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {
@@ -227,11 +227,11 @@ func read(data []byte, batch exchange.Batch[[]byte]) score.Value {
 			_, err = exchange.Answer(byID, answer)
 		}
 		if err != nil {
-			why = score.Failed(formats.RewardAnswer, "%v", err)
+			why = score.Failed(outcomes.RewardAnswer, "%v", err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		why = score.Failed(formats.RewardAnswer, "%v", err)
+		why = score.Failed(outcomes.RewardAnswer, "%v", err)
 	}
 	return why
 }

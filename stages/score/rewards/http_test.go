@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const bad = "bad"
@@ -57,20 +57,20 @@ var misbehaviours = map[string]struct {
 	want score.Value
 }{
 	"500": {func(w http.ResponseWriter, _ []score.Request) bool { http.Error(w, "no board", 500); return true },
-		score.Value{Failure: formats.RewardError, Error: `HTTP 500: "no board"`}},
+		score.Value{Failure: outcomes.RewardError, Error: `HTTP 500: "no board"`}},
 	"prose": {func(w http.ResponseWriter, _ []score.Request) bool { fmt.Fprintln(w, "Good."); return true },
-		score.Value{Failure: formats.RewardAnswer, Error: `"Good." is not an answer`}},
-	"nothing": {func(http.ResponseWriter, []score.Request) bool { return true }, score.Value{Failure: formats.RewardAnswer, Error: "did not answer"}},
-	"dropped": {func(w http.ResponseWriter, _ []score.Request) bool { panic(http.ErrAbortHandler) }, score.Value{Failure: formats.RewardCrashed, Error: "EOF"}},
+		score.Value{Failure: outcomes.RewardAnswer, Error: `"Good." is not an answer`}},
+	"nothing": {func(http.ResponseWriter, []score.Request) bool { return true }, score.Value{Failure: outcomes.RewardAnswer, Error: "did not answer"}},
+	"dropped": {func(w http.ResponseWriter, _ []score.Request) bool { panic(http.ErrAbortHandler) }, score.Value{Failure: outcomes.RewardCrashed, Error: "EOF"}},
 	"half": {func(w http.ResponseWriter, _ []score.Request) bool {
 		w.Header().Set("Content-Length", "100")
 		fmt.Fprint(w, `{"id":`)
 		return true
-	}, score.Value{Failure: formats.RewardCrashed, Error: "reading the response"}},
+	}, score.Value{Failure: outcomes.RewardCrashed, Error: "reading the response"}},
 	"stranger": {func(w http.ResponseWriter, _ []score.Request) bool {
 		fmt.Fprintln(w, `{"id":"someone else","reward":1}`)
 		return true
-	}, score.Value{Failure: formats.RewardAnswer, Error: "not asked about"}},
+	}, score.Value{Failure: outcomes.RewardAnswer, Error: "not asked about"}},
 	"nan": {func(w http.ResponseWriter, rows []score.Request) bool {
 		for _, r := range rows {
 			if r.Answer == bad {
@@ -78,7 +78,7 @@ var misbehaviours = map[string]struct {
 			}
 		}
 		return len(rows) == 1
-	}, score.Value{Failure: formats.RewardNotFinite, Error: "NaN"}},
+	}, score.Value{Failure: outcomes.RewardNotFinite, Error: "NaN"}},
 }
 
 func TestHTTPConformance(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAServiceThatHangsTimesOut(t *testing.T) {
 	t.Cleanup(func() { close(stop) })
 	rows := rewardtest.Rows()[:1]
 	rows[0].Answer = bad
-	if v := rewardtest.Score(t, made(t, url, 100*time.Millisecond), rows)[0]; v.Failure != formats.RewardTimeout {
+	if v := rewardtest.Score(t, made(t, url, 100*time.Millisecond), rows)[0]; v.Failure != outcomes.RewardTimeout {
 		t.Errorf("%+v", v)
 	}
 }
@@ -154,8 +154,8 @@ func TestServiceFaults(t *testing.T) {
 	s.Close()
 	denied := httptest.NewServer(http.NotFoundHandler())
 	defer denied.Close()
-	kinds := map[string]stages.Kind{s.URL: stages.KindTemporary, denied.URL: stages.KindBudget}
-	for status, kind := range map[int]stages.Kind{401: stages.KindBudget, 402: stages.KindBudget, 403: stages.KindBudget, 503: stages.KindTemporary} {
+	kinds := map[string]fault.Kind{s.URL: fault.Temporary, denied.URL: fault.Budget}
+	for status, kind := range map[int]fault.Kind{401: fault.Budget, 402: fault.Budget, 403: fault.Budget, 503: fault.Temporary} {
 		closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After-Ms", "1")
 			http.Error(w, "closed", status)
@@ -165,7 +165,7 @@ func TestServiceFaults(t *testing.T) {
 	}
 	for url, kind := range kinds {
 		err := made(t, url, time.Minute).Score(t.Context(), rewardtest.Rows(), make([]score.Value, 12))
-		var staged *stages.Error
+		var staged *fault.Error
 		if !errors.As(err, &staged) || staged.Kind != kind || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want kind %s", url, err, kind)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -59,7 +60,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	row := &score.Row{Trajectory: &formats.Trajectory{Answer: "1", Example: `{}`}}
-	if v := rewardtest.Score(t, rewardtest.New(t, rewards.JSON, "whole,field=capital"), []*score.Row{row})[0]; v.Failure != formats.RewardMissing {
+	if v := rewardtest.Score(t, rewardtest.New(t, rewards.JSON, "whole,field=capital"), []*score.Row{row})[0]; v.Failure != outcomes.RewardMissing {
 		t.Errorf("without the field it is %+v", v)
 	}
 }

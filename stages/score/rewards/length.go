@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -76,7 +76,7 @@ func (r *lengthReward) Describe() score.Description {
 func (r *lengthReward) value(row *score.Row) score.Value {
 	n, err := r.length(row)
 	if err != nil {
-		return score.Failed(formats.RewardError, "%v", err)
+		return score.Failed(outcomes.RewardError, "%v", err)
 	}
 	return score.Value{Reward: r.penalty(n)}
 }

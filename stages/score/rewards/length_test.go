@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -24,7 +25,7 @@ func TestDAPO(t *testing.T) {
 		}
 	}
 	unknown := &score.Row{Trajectory: &formats.Trajectory{CompletionTokens: 5}}
-	if v := rewardtest.Score(t, rewardtest.New(t, rewards.Length, "max=120"), []*score.Row{unknown})[0]; v.Failure != formats.RewardError {
+	if v := rewardtest.Score(t, rewardtest.New(t, rewards.Length, "max=120"), []*score.Row{unknown})[0]; v.Failure != outcomes.RewardError {
 		t.Errorf("without token ids it gives %+v", v)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -82,7 +82,7 @@ func (r *matchReward) value(row *score.Row) score.Value {
 	for _, reference := range references {
 		ok, err := r.matches(row.Answer, reference)
 		if err != nil {
-			return score.Failed(formats.RewardError, "%v", err)
+			return score.Failed(outcomes.RewardError, "%v", err)
 		}
 		if ok {
 			return score.Value{Reward: 1}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -87,7 +88,7 @@ func TestNumbersThatAreNotTheSame(t *testing.T) {
 func TestReferencesThatAreNotOneNumber(t *testing.T) {
 	for _, reference := range []any{"5 and 7", `2\sqrt{3}`, "none", "", "x^2", "3-4", "2024-05-01", "3x", "#### 5\n#### 6", `\boxed{5} or \boxed{6}`, `\boxed{5`,
 		"1,23", "3 + 4", "10^3", "5!", "x > 5", "(1, 2)", "1/0", "3 apples and 4 pears", 1e17, true, nil, []any{"5", "5 and 7"}} {
-		if v := matchNumber(t, reference, "no"); v.Failure != formats.RewardError {
+		if v := matchNumber(t, reference, "no"); v.Failure != outcomes.RewardError {
 			t.Errorf("%v: %+v, want an error", reference, v)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -32,21 +33,21 @@ func TestMatch(t *testing.T) {
 		{"exact,field=meta.target", `{"meta":{"target":true}}`, "true", 1, ""},
 		{"exact,field=a.b", `{"a.b":"x"}`, "x", 1, ""},
 		{"exact", `{"answer":["a","b"]}`, "b", 1, ""},
-		{"exact", `{"answer":[]}`, "b", 0, formats.RewardError},
-		{"exact", `{"question":"?"}`, "b", 0, formats.RewardMissing},
-		{"exact", `{"answer":null}`, "", 0, formats.RewardError},
+		{"exact", `{"answer":[]}`, "b", 0, outcomes.RewardError},
+		{"exact", `{"question":"?"}`, "b", 0, outcomes.RewardMissing},
+		{"exact", `{"answer":null}`, "", 0, outcomes.RewardError},
 		{"exact", `{"answer":""}`, "", 1, ""},
 		{"contains", `{"answer":"Paris"}`, "It is Paris.", 1, ""},
-		{"contains", `{"answer":""}`, "It is Paris.", 0, formats.RewardError},
+		{"contains", `{"answer":""}`, "It is Paris.", 0, outcomes.RewardError},
 		{"contains,text=a,b", `{}`, "x a,b y", 1, ""},
 		{"regexp,text=^[0-9]{1,3}$", `{}`, "123", 1, ""},
 		{"regexp,text=^[0-9]{1,3}$", `{}`, "1234", 0, ""},
 		{"regexp,case=ignore,text=yes|no", `{}`, "NO", 1, ""},
-		{"regexp", `{"answer":"("}`, "(", 0, formats.RewardError},
+		{"regexp", `{"answer":"("}`, "(", 0, outcomes.RewardError},
 		{"number", `{"answer":"so #### 1,234"}`, "it is 1234.", 1, ""},
 		{"number", `{"answer":18}`, "first 3, then 18", 1, ""},
 		{"number", `{"answer":18}`, "none", 0, ""},
-		{"number", `{"answer":"none"}`, "18", 0, formats.RewardError},
+		{"number", `{"answer":"none"}`, "18", 0, outcomes.RewardError},
 		{"number", `{"answer":-2.5}`, "x = -2.5", 1, ""},
 		{"number", `{"answer":4}`, "3-4", 0, ""},
 		{"number,tolerance=0.1", `{"answer":1}`, "1.09", 1, ""},

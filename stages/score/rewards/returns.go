@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -156,12 +156,12 @@ func (r *returnsReward) steps(row *score.Row) ([]float64, score.Value) {
 	if r.of != "" {
 		value, known := row.Reward(r.of)
 		if !known || value == nil {
-			return nil, score.Failed(formats.RewardComponent, "reward %s has no value", r.of)
+			return nil, score.Failed(outcomes.RewardComponent, "reward %s has no value", r.of)
 		}
 		if r.atEnd {
 			n := len(row.Steps())
 			if n == 0 {
-				return nil, score.Failed(formats.RewardError, "the model wrote no message")
+				return nil, score.Failed(outcomes.RewardError, "the model wrote no message")
 			}
 			return append(make([]float64, n-1), *value), score.Value{}
 		}
@@ -170,9 +170,9 @@ func (r *returnsReward) steps(row *score.Row) ([]float64, score.Value) {
 		return steps, score.Value{}
 	}
 	if r.of == "" {
-		return nil, score.Failed(formats.RewardComponent, "no shaped rewards are stored")
+		return nil, score.Failed(outcomes.RewardComponent, "no shaped rewards are stored")
 	}
-	return nil, score.Failed(formats.RewardComponent, "reward %s gave no shaped rewards", r.of)
+	return nil, score.Failed(outcomes.RewardComponent, "reward %s gave no shaped rewards", r.of)
 }
 
 func discounted(steps []float64, gamma float64) score.Value {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -30,7 +31,7 @@ func of(t *testing.T, arguments string, shaped ...float64) score.Value {
 	row := &score.Row{Trajectory: &formats.Trajectory{Messages: []formats.Message{
 		{Parent: -1, Role: "user"}, {Parent: 0, Sampled: true}, {Parent: 1, Role: "user"}, {Parent: 2, Sampled: true}, {Parent: 3, Sampled: true},
 	}, Calls: []formats.Call{{Target: true}}}}
-	row.Known = []formats.NamedReward{{Name: "tree", Weight: 1, Value: &two}, {Name: "slow", Weight: 1, Failure: formats.RewardTimeout}}
+	row.Known = []formats.NamedReward{{Name: "tree", Weight: 1, Value: &two}, {Name: "slow", Weight: 1, Failure: outcomes.RewardTimeout}}
 	row.Shaped = map[string][]float64{"tree": shaped, "": {1, 1}}
 	return rewardtest.Score(t, rewardtest.New(t, rewards.Returns, arguments, "tree", "slow"), []*score.Row{row})[0]
 }
@@ -67,7 +68,7 @@ func TestReturns(t *testing.T) {
 	}
 	for arguments, want := range map[string]string{"of=tree": "gave no shaped rewards", "of=slow": "reward slow has no value",
 		"of=slow,at=end": "reward slow has no value"} {
-		if v := of(t, arguments); v.Failure != formats.RewardComponent || !strings.Contains(v.Error, want) {
+		if v := of(t, arguments); v.Failure != outcomes.RewardComponent || !strings.Contains(v.Error, want) {
 			t.Errorf("%s is %+v", arguments, v)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -53,7 +54,7 @@ func (r *storedReward) Describe() score.Description {
 func (r *storedReward) value(row *score.Row) score.Value {
 	v, err := r.stored(row.Trajectory)
 	if err != nil {
-		return score.Failed(formats.RewardMissing, "%v", err)
+		return score.Failed(outcomes.RewardMissing, "%v", err)
 	}
 	return score.Value{Reward: v}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -19,7 +20,7 @@ func TestStoredConformance(t *testing.T) {
 func TestValues(t *testing.T) {
 	half, two := 0.5, 2.0
 	came := &formats.Trajectory{Reward: &two, Rewards: []formats.NamedReward{
-		{Name: "agent", Value: &half, Weight: 1}, {Name: "judge", Failure: formats.RewardTimeout, Error: "it took too long"}}}
+		{Name: "agent", Value: &half, Weight: 1}, {Name: "judge", Failure: outcomes.RewardTimeout, Error: "it took too long"}}}
 	for _, c := range []struct {
 		arguments string
 		row       *formats.Trajectory

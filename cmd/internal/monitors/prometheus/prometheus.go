@@ -26,8 +26,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const ending = ".prom" // of the files that the collector reads
@@ -52,7 +52,7 @@ func (s *Settings) Open(job monitors.Job) (monitors.Monitor, error) {
 		return &file{folder: path, command: job.Command, shard: job.Shard}, nil
 	}
 	if !strings.HasSuffix(path, ending) {
-		return nil, stages.Errorf(stages.KindUsage, "end the name in "+ending+", or name a folder that exists",
+		return nil, fault.Errorf(fault.Usage, "end the name in "+ending+", or name a folder that exists",
 			"--metrics-file %q: the textfile collector does not read files of that name", s.File)
 	}
 	return &file{path: path, command: job.Command, shard: job.Shard}, nil

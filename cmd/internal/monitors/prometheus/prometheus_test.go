@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // values reads a file of metrics with Prometheus's own parser: the value of each
@@ -196,8 +197,8 @@ func TestName(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	var usage *stages.Error
-	if _, err := (&Settings{File: filepath.Join(dir, "x.txt")}).Open(monitors.Job{}); !errors.As(err, &usage) || usage.Kind != stages.KindUsage {
+	var usage *fault.Error
+	if _, err := (&Settings{File: filepath.Join(dir, "x.txt")}).Open(monitors.Job{}); !errors.As(err, &usage) || usage.Kind != fault.Usage {
 		t.Errorf("a name that the collector does not read: %v", err)
 	}
 	if m, err := (&Settings{}).Open(monitors.Job{}); m != nil || err != nil {

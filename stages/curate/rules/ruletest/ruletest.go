@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
@@ -21,7 +23,7 @@ import (
 
 // Setup returns curate's own options at their defaults, under a compat.
 func Setup(compat curate.Compat) curate.Setup {
-	return curate.Setup{Compat: compat, FlatTolerance: formats.FlatTolerance, MinValid: curate.DefaultMinValid}
+	return curate.Setup{Compat: compat, FlatTolerance: training.FlatTolerance, MinValid: curate.DefaultMinValid}
 }
 
 var reasonText = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
@@ -190,7 +192,7 @@ func (s suite) members(t *rapid.T) {
 	members := make([]formats.Member, n)
 	for i := range members {
 		reward := float64(rapid.IntRange(0, 4).Draw(t, "reward")) / 4
-		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), Status: formats.StatusOK,
+		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), Status: outcomes.StatusOK,
 			Reward: &reward}
 	}
 	b := batch(t, make([]curate.Group, rapid.IntRange(1, 3).Draw(t, "total")))
@@ -220,7 +222,7 @@ func (s suite) rows(t *rapid.T) {
 	for i := range rows {
 		reward := float64(rapid.IntRange(0, 4).Draw(t, "reward")) / 4
 		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), ExampleID: "e",
-			Generation: int32(i), Status: formats.StatusOK, Reward: &reward}
+			Generation: int32(i), Status: outcomes.StatusOK, Reward: &reward}
 		whole[i] = trajectory(t, members[i])
 		rows[i] = curate.Row{Member: &members[i], Trajectory: &whole[i]}
 	}
@@ -250,7 +252,7 @@ func (s suite) rows(t *rapid.T) {
 func trajectory(t *rapid.T, m formats.Member) formats.Trajectory {
 	out := formats.Trajectory{
 		TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, Generation: m.Generation, Status: m.Status,
-		StopReason: formats.StopDone,
+		StopReason: outcomes.StopDone,
 		Example:    rapid.SampledFrom([]string{"{}", `{"id":"e","question":"q"}`, "no object"}).Draw(t, "example"),
 		Calls: []formats.Call{{Model: "m",
 			Sampling: rapid.SampledFrom([]string{"{}", `{"temperature":0.5}`, "no object"}).Draw(t, "sampling"), Tools: -1,

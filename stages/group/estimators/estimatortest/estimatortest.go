@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
@@ -31,7 +33,7 @@ func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
 	var declared []string
 	for _, compat := range group.Compats {
 		for _, noScale := range []bool{false, true} {
-			name, s := string(compat), group.Setup{Compat: compat, NoScale: noScale, Solved: 0.25, Tolerance: formats.FlatTolerance}
+			name, s := string(compat), group.Setup{Compat: compat, NoScale: noScale, Solved: 0.25, Tolerance: training.FlatTolerance}
 			if noScale {
 				name, s.Tolerance = name+"/no-scale", 0.125
 			}
@@ -124,7 +126,7 @@ func (s suite) credits(t *rapid.T, members []formats.Member, lengths []group.Len
 	}
 	out, any, valid := make([][]float64, len(members)), false, 0
 	for i, m := range members {
-		if m.NoAdvantage != formats.NoAdvantageFailed && m.NoAdvantage != formats.NoAdvantageUnscored {
+		if m.NoAdvantage != training.NoAdvantageFailed && m.NoAdvantage != training.NoAdvantageUnscored {
 			valid++
 		}
 		if m.Advantage == nil {
@@ -154,7 +156,7 @@ func (s suite) credits(t *rapid.T, members []formats.Member, lengths []group.Len
 func Members(r []float64) []formats.Member {
 	members := make([]formats.Member, len(r))
 	for i := range r {
-		members[i] = formats.Member{Status: formats.StatusOK, Generation: int32(i), Reward: &r[i]}
+		members[i] = formats.Member{Status: outcomes.StatusOK, Generation: int32(i), Reward: &r[i]}
 	}
 	return members
 }
@@ -212,8 +214,8 @@ func (s suite) failures(t *rapid.T) {
 	want := s.credits(t, Members(r), lengths)
 	lie := 1e6
 	bad := []formats.Member{
-		{Status: formats.StatusFailed}, {Status: formats.StatusFailed, Reward: &lie},
-		{Status: formats.StatusSkipped, Reward: &lie}, {Status: formats.StatusOK}, {Status: formats.StatusTruncated},
+		{Status: outcomes.StatusFailed}, {Status: outcomes.StatusFailed, Reward: &lie},
+		{Status: outcomes.StatusSkipped, Reward: &lie}, {Status: outcomes.StatusOK}, {Status: outcomes.StatusTruncated},
 	}
 	var members []formats.Member
 	var all []group.Length

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -33,7 +35,7 @@ func Vectors(t *testing.T, kind group.EstimatorKind) {
 			if err != nil || len(f.Groups) < 150 && len(f.Batches) < 55 {
 				t.Fatalf("%d groups, %d batches: %v", len(f.Groups), len(f.Batches), err)
 			}
-			setup := group.Setup{Compat: group.Compat(compat), Solved: group.DefaultSolvedThreshold, Tolerance: formats.FlatTolerance}
+			setup := group.Setup{Compat: group.Compat(compat), Solved: group.DefaultSolvedThreshold, Tolerance: training.FlatTolerance}
 			for i, g := range f.Groups {
 				members := g.members()
 				fill(t, estimator(t, kind, setup, g.Settings), members, g.lengths())
@@ -99,9 +101,9 @@ func (v vector) lengths() (out []group.Length) {
 func (v vector) members() []formats.Member {
 	out := make([]formats.Member, len(v.Rewards))
 	for i, r := range v.Rewards {
-		out[i] = formats.Member{Status: formats.StatusOK, Reward: r}
+		out[i] = formats.Member{Status: outcomes.StatusOK, Reward: r}
 		if r == nil {
-			out[i].Status = formats.StatusFailed
+			out[i].Status = outcomes.StatusFailed
 		}
 	}
 	return out
@@ -118,7 +120,7 @@ func (b *batch) members(g int) []formats.Member {
 	out := make([]formats.Member, len(b.Groups[g]))
 	for i, values := range b.Groups[g] {
 		m := &out[i]
-		m.Status, m.Reward = formats.StatusOK, new(float64)
+		m.Status, m.Reward = outcomes.StatusOK, new(float64)
 		for k := range values {
 			m.Rewards = append(m.Rewards, formats.NamedReward{Name: b.Names[k], Value: &values[k], Weight: b.Weights[k]})
 			*m.Reward += b.Weights[k] * values[k]
@@ -154,10 +156,10 @@ func (b *batch) compare(t *testing.T, i int, e group.Estimator) {
 }
 
 // finish does the step to all of a batch, which have advantages.
-func finish(all []formats.Member, step formats.BatchStep) {
+func finish(all []formats.Member, step training.BatchStep) {
 	n, mean, shift, squares := float64(len(all)), 0.0, 0.0, 0.0
 	of := func(m formats.Member) float64 {
-		if step.Of == formats.BatchRewards {
+		if step.Of == training.BatchRewards {
 			return *m.Reward
 		}
 		return *m.Advantage
@@ -176,7 +178,7 @@ func finish(all []formats.Member, step formats.BatchStep) {
 	if n > 0 {
 		std = math.Sqrt(squares / n)
 	}
-	if step.Of == formats.BatchNonZero {
+	if step.Of == training.BatchNonZero {
 		std = 0
 		for _, m := range all {
 			if *m.Reward != 0 {
@@ -196,7 +198,7 @@ func finish(all []formats.Member, step formats.BatchStep) {
 
 func fill(t *testing.T, e group.Estimator, members []formats.Member, lengths []group.Length) {
 	t.Helper()
-	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
+	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 	if _, err := g.Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -77,7 +79,7 @@ func RunStored(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func
 	t.Run("fails by name for what it has not", func(t *testing.T) {
 		_, err := stored.Stored(context.Background(), rollout.Attempt{Example: Example(99)})
 		var f *rollout.Failure
-		if !errors.As(err, &f) || f.Class != formats.FailExample || !strings.Contains(err.Error(), `"ex-99"`) {
+		if !errors.As(err, &f) || f.Class != outcomes.FailExample || !strings.Contains(err.Error(), `"ex-99"`) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -141,22 +143,22 @@ func describes(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func
 }
 
 func asks(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 	result, rec, err := AttemptAt(context.Background(), Recorder(t, e), a, example(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
+	if result.Stop != "" && result.Stop != outcomes.StopDone && result.Stop != outcomes.StopTurns {
 		t.Errorf("stop %q", result.Stop)
 	}
-	if len(rec.Calls) == 0 || rec.Unfit != nil || rec.TokenSource != formats.TokensChoice || !rec.Calls[0].Target {
+	if len(rec.Calls) == 0 || rec.Unfit != nil || rec.TokenSource != schema.TokensChoice || !rec.Calls[0].Target {
 		t.Errorf("recorded %+v", rec)
 	}
 }
 
 func atOnce(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	const n = 8
-	r := Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	type end struct {
 		calls int
 		err   error
@@ -184,7 +186,7 @@ func fails(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	if err == nil || !errors.As(err, &f) || f.Class == "" {
 		t.Errorf("an agent whose call failed ended with %v", err)
 	}
-	if rec.LastCall == nil || rec.LastCall.Class != formats.FailEngine {
+	if rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngine {
 		t.Errorf("recorded %+v", rec.LastCall)
 	}
 }

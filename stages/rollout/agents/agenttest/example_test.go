@@ -8,7 +8,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
@@ -55,11 +56,11 @@ func (a sure) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, 
 		messages = append(messages, map[string]string{"role": "user", "content": text})
 		answer, err := ask(ctx, at, messages)
 		if err != nil {
-			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
+			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailEngine, Err: err}
 		}
 		messages = append(messages, map[string]string{"role": "assistant", "content": answer})
 	}
-	return rollout.Result{Stop: formats.StopDone}, nil
+	return rollout.Result{Stop: outcomes.StopDone}, nil
 }
 
 func ask(ctx context.Context, at rollout.Attempt, messages []map[string]string) (string, error) {
@@ -100,7 +101,7 @@ func TestSure(t *testing.T) {
 
 // TestSureIsRecorded: one path of four messages, of which two were sampled.
 func TestSureIsRecorded(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 	a, err := Sure.New().Agent(t.Context(), rollout.Setup{})
 	if err != nil {
 		t.Fatal(err)

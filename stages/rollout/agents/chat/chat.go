@@ -33,6 +33,7 @@ import (
 	"text/template"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -150,7 +151,7 @@ func (a *agent) Files() int { return 1 }
 func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
 	messages, err := a.opening(at.Example)
 	if err != nil {
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailExample, Err: err}
+		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailExample, Err: err}
 	}
 	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func newAgent(t *testing.T, system, user string) rollout.Agent {
@@ -30,7 +32,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestTemplates(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice}
+	e := &recordertest.Engine{Source: schema.TokensChoice}
 	r := agenttest.Recorder(t, e)
 	for _, c := range []struct{ system, user, fields, want string }{
 		{"", "", `{"question":"2+2?"}`, "user: 2+2?"},
@@ -61,7 +63,7 @@ func TestTemplates(t *testing.T) {
 func TestMissingFieldFailsThatExample(t *testing.T) {
 	_, err := newAgent(t, "", "{{.topic}}").Attempt(context.Background(), rollout.Attempt{Example: agenttest.Example(3)})
 	var f *rollout.Failure
-	if !errors.As(err, &f) || f.Class != formats.FailExample || !strings.Contains(err.Error(), `"topic"`) || !strings.Contains(err.Error(), `"ex-3"`) {
+	if !errors.As(err, &f) || f.Class != outcomes.FailExample || !strings.Contains(err.Error(), `"topic"`) || !strings.Contains(err.Error(), `"ex-3"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -69,8 +71,8 @@ func TestMissingFieldFailsThatExample(t *testing.T) {
 func TestBadConfigIsRefused(t *testing.T) {
 	for what, set := range map[string]rollout.Setup{"unclosed": {Client: openai.Client{}}, "no model": {}} {
 		_, err := (&chat.Settings{User: "{{.question"}).Agent(t.Context(), set)
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -24,13 +25,13 @@ func (l Loop) Run(ctx context.Context, at rollout.Attempt, messages []formats.Me
 	for turn := 1; ; turn++ {
 		reply, err := l.Client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, l.Fields)
 		if err != nil {
-			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
+			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailEngine, Err: err}
 		}
 		if l.Ends(reply) {
-			return rollout.Result{Stop: formats.StopDone}, nil
+			return rollout.Result{Stop: outcomes.StopDone}, nil
 		}
 		if turn == l.Turns {
-			return rollout.Result{Stop: formats.StopTurns}, nil
+			return rollout.Result{Stop: outcomes.StopTurns}, nil
 		}
 		answers, err := l.Answer(ctx, reply.ToolCalls)
 		if err != nil {

@@ -13,12 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestMain is also the tool that the agents under test run.
@@ -81,7 +83,7 @@ func TestToolContract(t *testing.T) {
 // there, and arguments that are not JSON, each answered by its id; the
 // conversation is one path with the engine's tokens.
 func TestToolsAreCalled(t *testing.T) {
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: script(
+	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: script(
 		calls(formats.ToolCall{ID: "c1", Name: "look", Arguments: `{"at":1}`}, formats.ToolCall{ID: "c2", Name: "broken", Arguments: ``}),
 		calls(formats.ToolCall{ID: "c3", Name: "fly", Arguments: `{}`}, formats.ToolCall{ID: "c4", Name: "look", Arguments: `{"at":`}),
 		recordertest.Reply{Content: "done"},
@@ -89,7 +91,7 @@ func TestToolsAreCalled(t *testing.T) {
 	logs := t.TempDir()
 	a := withTools(t, func(s *chat.Settings) { s.Logs = logs })
 	result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 5)
-	if err != nil || result.Stop != formats.StopDone || rec.Unfit != nil {
+	if err != nil || result.Stop != outcomes.StopDone || rec.Unfit != nil {
 		t.Fatalf("%v %+v %v", err, result, rec.Unfit)
 	}
 	var got []string
@@ -131,14 +133,14 @@ func TestHowConversationsEnd(t *testing.T) {
 		calls  int
 		stop   string
 	}{
-		"turns":     {always, func(s *chat.Settings) { s.Turns = 3 }, 3, formats.StopTurns},
-		"match":     {always, func(s *chat.Settings) { s.StopMatch = `^FINAL\b` }, 1, formats.StopDone},
-		"stop tool": {always, func(s *chat.Settings) { s.StopTools = []string{"look"} }, 1, formats.StopDone},
+		"turns":     {always, func(s *chat.Settings) { s.Turns = 3 }, 3, outcomes.StopTurns},
+		"match":     {always, func(s *chat.Settings) { s.StopMatch = `^FINAL\b` }, 1, outcomes.StopDone},
+		"stop tool": {always, func(s *chat.Settings) { s.StopTools = []string{"look"} }, 1, outcomes.StopDone},
 		"no program": {script(calls(look), calls(formats.ToolCall{ID: "d", Name: "submit", Arguments: `{}`})), func(s *chat.Settings) {
 			s.Tools, s.StopTools = "", []string{"submit"}
-		}, 2, formats.StopDone},
+		}, 2, outcomes.StopDone},
 	} {
-		e := &recordertest.Engine{Source: formats.TokensChoice, Script: c.script}
+		e := &recordertest.Engine{Source: schema.TokensChoice, Script: c.script}
 		result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), withTools(t, c.change), 1)
 		if err != nil || result.Stop != c.stop || len(rec.Calls) != c.calls {
 			t.Errorf("%s: %v, stop %q after %d calls", name, err, result.Stop, len(rec.Calls))
@@ -160,8 +162,8 @@ func TestBadToolsAreRefused(t *testing.T) {
 		"-1 turns":     {Turns: -1},
 	} {
 		_, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -18,12 +18,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestMain is also the program that the agents under test run.
@@ -133,13 +134,13 @@ func TestContract(t *testing.T) {
 func TestProgramInput(t *testing.T) {
 	t.Setenv("ROLLMILL_API_KEY", "secret")
 	t.Setenv("OPENAI_API_KEY", "secret")
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	result, rec, err := agenttest.Attempt(context.Background(), r, newAgent(t, "metadata", "EXTRA=more"), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var m map[string]string
-	if err := json.Unmarshal(result.Metadata, &m); err != nil || result.Stop != formats.StopTurns {
+	if err := json.Unmarshal(result.Metadata, &m); err != nil || result.Stop != outcomes.StopTurns {
 		t.Fatalf("%+v %v", result, err)
 	}
 	if m["id"] != "ex-5" || m["seed"] != "5" || m["extra"] != "more" || m["key"] != "rollmill" || !strings.HasPrefix(m["base"], "http://127.0.0.1:") {
@@ -160,7 +161,7 @@ func TestFolderAndEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	for words, workers := range map[string]int{"agent metadata": 0, "worker folder": 1} {
 		a := made(t, command.Settings{Command: append([]string{self}, strings.Fields(words)...), Workers: workers,
 			ProgramSettings: rollout.ProgramSettings{Dir: dir, Env: []string{"EXTRA=more"}}})
@@ -176,16 +177,16 @@ func TestFolderAndEnvironment(t *testing.T) {
 }
 
 func TestHowProgramsFail(t *testing.T) {
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	for _, c := range []struct{ mode, class, says string }{
-		{"nonsense", formats.FailAgentOutput, "unexpected end"},
-		{"cut off", formats.FailAgentOutput, "unexpected end"},
-		{"stop", formats.FailAgentOutput, `"whenever"`},
-		{"listed answer", formats.FailAgentOutput, `["5"] is not a string`},
-		{"worded reward", formats.FailAgentOutput, `"good" is not a number`},
-		{"endless reward", formats.FailAgentOutput, `1e999 is not a number`},
-		{"flood", formats.FailAgentOutput, "more than"},
-		{"errors", formats.FailAgentExit, "line 99999"},
+		{"nonsense", outcomes.FailAgentOutput, "unexpected end"},
+		{"cut off", outcomes.FailAgentOutput, "unexpected end"},
+		{"stop", outcomes.FailAgentOutput, `"whenever"`},
+		{"listed answer", outcomes.FailAgentOutput, `["5"] is not a string`},
+		{"worded reward", outcomes.FailAgentOutput, `"good" is not a number`},
+		{"endless reward", outcomes.FailAgentOutput, `1e999 is not a number`},
+		{"flood", outcomes.FailAgentOutput, "more than"},
+		{"errors", outcomes.FailAgentExit, "line 99999"},
 	} {
 		_, _, err := agenttest.Attempt(context.Background(), r, newAgent(t, c.mode), 1)
 		var f *rollout.Failure
@@ -210,7 +211,7 @@ func TestHowProgramsFail(t *testing.T) {
 func TestNothingIsLeftRunning(t *testing.T) {
 	for _, mode := range []string{"stubborn", "orphan"} {
 		pidFile := filepath.Join(t.TempDir(), "pid")
-		r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+		r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() {
@@ -283,8 +284,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		`"NOWHERE" is not set`:              {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Env: []string{"NOWHERE"}}},
 	} {
 		_, err := s.Agent(t.Context(), rollout.Setup{})
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 // TestTextBeforeAResult does not hide it, and a result that is broken is never
 // taken for text.
 func TestTextBeforeAResult(t *testing.T) {
-	const result, broken, none = `reward 1`, formats.FailAgentOutput, ""
+	const result, broken, none = `reward 1`, outcomes.FailAgentOutput, ""
 	for out, want := range map[string]string{
 		`{"reward":1}`: result,
 		"{\n\"metadata\":{\"a\":[\n{\n}]},\"reward\":1}":        result,

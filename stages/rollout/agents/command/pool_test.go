@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
@@ -89,7 +91,7 @@ func TestPoolContract(t *testing.T) {
 // TestWorkersLiveOn: one process makes all attempts, and one that died is
 // replaced.
 func TestWorkersLiveOn(t *testing.T) {
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	for mode, want := range map[string][]string{"": {"0", "1", "2"}, "dies": {"0", "out of memory", "0"}} {
 		a := newPool(t, mode, 1)
 		pids := map[float64]bool{}
@@ -100,7 +102,7 @@ func TestWorkersLiveOn(t *testing.T) {
 			}
 			var f *rollout.Failure
 			if err != nil {
-				if !errors.As(err, &f) || f.Class != formats.FailAgentExit || !strings.Contains(err.Error(), says) ||
+				if !errors.As(err, &f) || f.Class != outcomes.FailAgentExit || !strings.Contains(err.Error(), says) ||
 					!strings.Contains(err.Error(), "exit status 3") {
 					t.Errorf("%s %d: %v", mode, i, err)
 				}
@@ -122,7 +124,7 @@ func TestWorkersLiveOn(t *testing.T) {
 // TestLogLinesAreNotAnswers: a line that echoes no trajectory or another one fails
 // the trajectory that was asked about, by name, and no other gets its answer.
 func TestLogLinesAreNotAnswers(t *testing.T) {
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	for mode, want := range map[string]struct {
 		fails []bool
 		says  string
@@ -136,7 +138,7 @@ func TestLogLinesAreNotAnswers(t *testing.T) {
 			result, _, err := agenttest.Attempt(context.Background(), r, a, i)
 			var f *rollout.Failure
 			switch {
-			case fails && (!errors.As(err, &f) || f.Class != formats.FailAgentOutput || !strings.Contains(err.Error(), want.says)):
+			case fails && (!errors.As(err, &f) || f.Class != outcomes.FailAgentOutput || !strings.Contains(err.Error(), want.says)):
 				t.Errorf("%s, attempt %d: %v", mode, i, err)
 			case !fails && (err != nil || !strings.Contains(string(result.Metadata), `"n":0`)):
 				t.Errorf("%s, attempt %d: %v, metadata %s", mode, i, err, result.Metadata)
@@ -148,7 +150,7 @@ func TestLogLinesAreNotAnswers(t *testing.T) {
 // TestLateWorkerOutputIsDropped: a second answer and a log line that come
 // between two attempts are neither the next one's answer nor its failure.
 func TestLateWorkerOutputIsDropped(t *testing.T) {
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	a := newPool(t, "says more", 1)
 	for i := range 4 {
 		result, _, err := agenttest.Attempt(context.Background(), r, a, i)
@@ -160,10 +162,10 @@ func TestLateWorkerOutputIsDropped(t *testing.T) {
 }
 
 func TestFloodingWorkerIsEnded(t *testing.T) {
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	_, _, err := agenttest.Attempt(context.Background(), r, newPool(t, "floods", 1), 1)
 	var f *rollout.Failure
-	if !errors.As(err, &f) || f.Class != formats.FailAgentOutput {
+	if !errors.As(err, &f) || f.Class != outcomes.FailAgentOutput {
 		t.Errorf("%v", err)
 	}
 }
@@ -179,7 +181,7 @@ func TestStandardErrorIsKept(t *testing.T) {
 	} {
 		settings.Logs = logs
 		a := made(t, settings)
-		r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+		r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 		for i := range 3 {
 			agenttest.Attempt(context.Background(), r, a, i)
 		}

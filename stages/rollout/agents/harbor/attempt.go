@@ -16,7 +16,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -64,7 +66,7 @@ func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(s
 				ignored[key]++
 			}
 			if err := lines.Encode(t.Fields()); err != nil {
-				return formats.Invalid(folder, "", err, "its metadata is not JSON")
+				return fault.Invalid(folder, "", err, "its metadata is not JSON")
 			}
 		}
 	}
@@ -90,7 +92,7 @@ func (a *agent) Solve(ctx context.Context, e formats.Example) (rollout.Result, e
 func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rollout.Result, error)) (result rollout.Result, err error) {
 	task, err := a.taskOf(at.Example)
 	if err != nil {
-		return result, &rollout.Failure{Class: formats.FailExample, Err: err}
+		return result, &rollout.Failure{Class: outcomes.FailExample, Err: err}
 	}
 	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
@@ -99,7 +101,7 @@ func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rol
 	defer log.Close()
 	image, err := a.images.get(ctx, task)
 	if err != nil {
-		return result, failed(ctx, formats.FailImage, err)
+		return result, failed(ctx, outcomes.FailImage, err)
 	}
 	weight := min(max(task.Environment.MemoryMB, 1), a.room)
 	if err := a.memory.Acquire(ctx, weight); err != nil {
@@ -109,10 +111,10 @@ func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rol
 	b := &box{agent: a, task: task, log: log, printed: head{left: artifactBytes}}
 	defer b.remove(ctx)
 	if err := b.start(ctx, image, at); err != nil {
-		return result, failed(ctx, formats.FailStart, err)
+		return result, failed(ctx, outcomes.FailStart, err)
 	}
 	if b.before, err = b.running(ctx); err != nil {
-		return result, failed(ctx, formats.FailStart, err)
+		return result, failed(ctx, outcomes.FailStart, err)
 	}
 	if result, err = work(b); err == nil {
 		result, err = b.verify(ctx, result)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -51,7 +51,7 @@ func forged(t *testing.T, runtime string) {
 				a := on(t, runtime, nil)
 				for range count {
 					result, _, err := attempt(t, a, dir, says(forger+" sleep 0.2"))
-					if result.Reward != nil && *result.Reward != 0 || err != nil && (class(err) != formats.FailVerifier || !strings.Contains(err.Error(), "processes running (s")) {
+					if result.Reward != nil && *result.Reward != 0 || err != nil && (class(err) != outcomes.FailVerifier || !strings.Contains(err.Error(), "processes running (s")) {
 						t.Errorf("%v: %+v", err, result.Rewards)
 					}
 					if name == "hides" && runtime == "podman" && (err != nil || result.Rewards["tampered"] != 1) {

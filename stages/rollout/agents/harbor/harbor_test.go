@@ -21,6 +21,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
@@ -126,7 +128,7 @@ func TestConforms(t *testing.T) {
 func attempt(t *testing.T, a rollout.Agent, folder string, script func(recordertest.Request) recordertest.Reply) (
 	rollout.Result, recorder.Record, error) {
 	t.Helper()
-	engine := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: script}
+	engine := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: script}
 	return agenttest.AttemptAt(t.Context(), agenttest.Recorder(t, engine), a, example(t, a, folder))
 }
 
@@ -227,7 +229,7 @@ func TestTasks(t *testing.T) {
 // TestNetwork looks, from a container without a network, for what it may not reach.
 func TestNetwork(t *testing.T) {
 	containers(t)
-	engine := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	engine := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 	r := agenttest.Recorder(t, engine)
 	other := r.Begin(t.Context(), "other", "group")
 	defer other.End()
@@ -252,42 +254,42 @@ func TestFailures(t *testing.T) {
 		harness, class, says string
 		change               map[string]string // text of a file, by name
 	}{
-		"exit":       {harness: ask + "; echo broken >&2; exit 3", class: formats.FailAgentExit, says: "exit code 3: "},
-		"no program": {harness: "nothing-like-this", class: formats.FailAgentExit, says: "exit code 127"},
-		"memory":     {harness: ask + "; tail /dev/zero", class: formats.FailLimit, says: "256 MB"},
-		"processes": {harness: ask + "; busybox ash -c 'while :; do sleep 60 & done'", class: formats.FailAgentExit,
+		"exit":       {harness: ask + "; echo broken >&2; exit 3", class: outcomes.FailAgentExit, says: "exit code 3: "},
+		"no program": {harness: "nothing-like-this", class: outcomes.FailAgentExit, says: "exit code 127"},
+		"memory":     {harness: ask + "; tail /dev/zero", class: outcomes.FailLimit, says: "256 MB"},
+		"processes": {harness: ask + "; busybox ash -c 'while :; do sleep 60 & done'", class: outcomes.FailAgentExit,
 			says: "can't fork", change: map[string]string{"task.toml": "[environment]\nmemory_mb = 2048\n"}},
-		"time": {harness: ask + "; sleep 600", class: formats.FailTimeout, says: "longer than the task's 3s",
+		"time": {harness: ask + "; sleep 600", class: outcomes.FailTimeout, says: "longer than the task's 3s",
 			change: map[string]string{"task.toml": "[agent]\ntimeout_sec = 3\n"}},
-		"image": {harness: ask, class: formats.FailImage, says: "no-such-program",
+		"image": {harness: ask, class: outcomes.FailImage, says: "no-such-program",
 			change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN no-such-program\n"}},
-		"image time": {harness: ask, class: formats.FailImage, says: "time limit",
+		"image time": {harness: ask, class: outcomes.FailImage, says: "time limit",
 			change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN sleep 600\n", "task.toml": "[environment]\nbuild_timeout_sec = 2\n"}},
-		"start": {harness: ask, class: formats.FailStart, says: "no-such-start",
+		"start": {harness: ask, class: outcomes.FailStart, says: "no-such-start",
 			change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nENTRYPOINT [\"/no-such-start\"]\n"}},
-		"no reward": {harness: ask, class: formats.FailVerifier, says: "neither reward.json nor reward.txt: judged",
+		"no reward": {harness: ask, class: outcomes.FailVerifier, says: "neither reward.json nor reward.txt: judged",
 			change: map[string]string{"tests/test.sh": "#!/bin/bash\necho judged\n"}},
-		"left behind": {harness: ask + "; echo 1 > /logs/verifier/reward.txt", class: formats.FailVerifier, says: "neither",
+		"left behind": {harness: ask + "; echo 1 > /logs/verifier/reward.txt", class: outcomes.FailVerifier, says: "neither",
 			change: map[string]string{"tests/test.sh": "#!/bin/bash\n"}},
-		"endless": {harness: ask, class: formats.FailVerifier, says: "time limit",
+		"endless": {harness: ask, class: outcomes.FailVerifier, says: "time limit",
 			change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 600\n", "task.toml": "[verifier]\ntimeout_sec = 2\n"}},
-		"not a number": {harness: ask, class: formats.FailVerifier, says: "not a finite number", change: map[string]string{
+		"not a number": {harness: ask, class: outcomes.FailVerifier, says: "not a finite number", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\necho nan > /logs/verifier/reward.txt\n"}},
-		"infinite": {harness: ask, class: formats.FailVerifier, says: "1e999", change: map[string]string{
+		"infinite": {harness: ask, class: outcomes.FailVerifier, says: "1e999", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\necho '{\"reward\": 1e999}' > /logs/verifier/reward.json\n"}},
-		"list": {harness: ask, class: formats.FailVerifier, says: "object of numbers", change: map[string]string{
+		"list": {harness: ask, class: outcomes.FailVerifier, says: "object of numbers", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\necho '[1]' > /logs/verifier/reward.json\n"}},
-		"large": {harness: ask, class: formats.FailVerifier, says: "more than 65536 bytes", change: map[string]string{
+		"large": {harness: ask, class: outcomes.FailVerifier, says: "more than 65536 bytes", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nhead -c 100000000 /dev/zero > /logs/verifier/reward.txt\n"}},
-		"link": {harness: ask + "; ln -s /etc/hostname /logs/verifier/reward.json", class: formats.FailVerifier, says: "not a regular file", change: map[string]string{
+		"link": {harness: ask + "; ln -s /etc/hostname /logs/verifier/reward.json", class: outcomes.FailVerifier, says: "not a regular file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nln -sf ../../../../../../../etc/hostname /logs/verifier/reward.json\n"}},
-		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a regular file", change: map[string]string{
+		"pipe": {harness: ask, class: outcomes.FailVerifier, says: "not a regular file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nmkfifo /logs/verifier/reward.txt\n"}},
 		"edited tests": {harness: ask + "; (while :; do echo 'echo 1 > /logs/verifier/reward.txt' >> /tests/test.sh; sleep 0.1; done) >/dev/null 2>&1 &",
-			class: formats.FailVerifier, says: "left processes running (sh",
+			class: outcomes.FailVerifier, says: "left processes running (sh",
 			change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 1\necho 0 > /logs/verifier/reward.txt\n"}},
 		"own tests": {harness: ask + `; mv /bin/rm /bin/kept; printf '#!/bin/sh\nexit 0\n' > /bin/rm; chmod +x /bin/rm; ` +
-			`mkdir /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh`, class: formats.FailVerifier, says: "tests changed"},
+			`mkdir /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh`, class: outcomes.FailVerifier, says: "tests changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -357,7 +359,7 @@ func TestManyAtOnce(t *testing.T) {
 	if many, err := strconv.Atoi(os.Getenv("MANY")); err == nil {
 		n = many
 	}
-	a, r := made(t, in(ask+" && sleep 10 && "+ask)), agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	a, r := made(t, in(ask+" && sleep 10 && "+ask)), agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	e := example(t, a, root("tasks", "write-file"))
 	ended, began := make(chan string, n), time.Now()
 	for i := range n {

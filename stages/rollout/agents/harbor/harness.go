@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
@@ -31,7 +32,7 @@ func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Resu
 			return result, err
 		}
 		if b.before, err = b.running(limited); err != nil { // what the setup left is not the agent's
-			return result, failed(limited, formats.FailAgentExit, err)
+			return result, failed(limited, outcomes.FailAgentExit, err)
 		}
 	}
 	if b.config.Harness == Shell {
@@ -40,7 +41,7 @@ func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Resu
 		err = b.inside(limited, at)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errPhase) {
-		return result, &rollout.Failure{Class: formats.FailTimeout,
+		return result, &rollout.Failure{Class: outcomes.FailTimeout,
 			Err: fmt.Errorf("the agent took longer than the task's %s", b.task.Agent.Timeout)}
 	}
 	return result, err
@@ -55,7 +56,7 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 	defer bridge.close()
 	env, err := b.resolve(ctx, b.task, "agent")
 	if err != nil {
-		return failed(ctx, formats.FailExample, err)
+		return failed(ctx, outcomes.FailExample, err)
 	}
 	return b.program(ctx, theHarness, Exec{
 		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", b.instructed()},
@@ -86,7 +87,7 @@ func (b *box) solution(ctx context.Context) error {
 		err = b.runtime.CopyIn(ctx, b.name, b.task.Dir+solutionPath, solutionPath)
 	}
 	if err != nil {
-		return failed(ctx, formats.FailExample, fmt.Errorf("the solution: %w", err))
+		return failed(ctx, outcomes.FailExample, fmt.Errorf("the solution: %w", err))
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, limit(b.task.Agent.Timeout), errPhase)
 	defer stop()
@@ -103,15 +104,15 @@ func (b *box) program(ctx context.Context, what string, e Exec) error {
 	code, err := b.exec(ctx, 0, e)
 	switch {
 	case err != nil:
-		return failed(ctx, formats.FailAgentExit, fmt.Errorf("%s: %w", what, err))
+		return failed(ctx, outcomes.FailAgentExit, fmt.Errorf("%s: %w", what, err))
 	case code == killed:
-		return &rollout.Failure{Class: formats.FailLimit,
+		return &rollout.Failure{Class: outcomes.FailLimit,
 			Err: fmt.Errorf("%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)}
 	case code == missing && what == theHarness:
-		return &rollout.Failure{Class: formats.FailAgentExit,
+		return &rollout.Failure{Class: outcomes.FailAgentExit,
 			Err: fmt.Errorf("%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)}
 	case code != 0:
-		return &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
+		return &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ var shellTool = json.RawMessage(`{"type":"function","function":{"name":"shell","
 func (b *box) shell(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
 	env, err := b.resolve(ctx, b.task, "agent")
 	if err != nil {
-		return rollout.Result{}, failed(ctx, formats.FailExample, err)
+		return rollout.Result{}, failed(ctx, outcomes.FailExample, err)
 	}
 	env = append(env, b.config.Env...)
 	return chat.Loop{Client: b.client, Turns: b.config.turns(), Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
@@ -179,7 +180,7 @@ func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) 
 	case errors.Is(err, errCommand):
 		return text + fmt.Sprintf("\nerror: the command took longer than %s", shellTime), nil
 	case err != nil:
-		return "", failed(ctx, formats.FailAgentExit, fmt.Errorf("the shell: %w", err))
+		return "", failed(ctx, outcomes.FailAgentExit, fmt.Errorf("the shell: %w", err))
 	case out.left == 0:
 		text += "\n(the rest is left out)"
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -42,7 +44,7 @@ func TestMissingHarness(t *testing.T) {
 	containers(t)
 	for name, want := range map[string]string{"claude-code": "claude", "codex": "codex", "opencode": "opencode", "true; no-such-program": "no-such-program"} {
 		_, _, err := attempt(t, made(t, in(name)), root("tasks", "write-file"), nil)
-		if class(err) != formats.FailAgentExit || !strings.Contains(err.Error(), "does --harness-setup install it?") || !strings.Contains(err.Error(), want+":") {
+		if class(err) != outcomes.FailAgentExit || !strings.Contains(err.Error(), "does --harness-setup install it?") || !strings.Contains(err.Error(), want+":") {
 			t.Errorf("%s: class %s: %v", name, class(err), err)
 		}
 	}
@@ -95,7 +97,7 @@ func TestNamedHarnesses(t *testing.T) {
 					t.Fatalf("%v: %+v %v", err, result, output(t, logs))
 				}
 				t.Logf("%s", time.Since(began).Round(time.Second/10))
-				if len(rec.Calls) != 2 || rec.Unfit != nil || rec.TokenSource != formats.TokensChoice {
+				if len(rec.Calls) != 2 || rec.Unfit != nil || rec.TokenSource != schema.TokensChoice {
 					t.Errorf("%d calls, unfit %v, token ids from %q", len(rec.Calls), rec.Unfit, rec.TokenSource)
 				}
 				for i, m := range rec.Messages {

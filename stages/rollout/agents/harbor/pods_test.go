@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // kubectl is a cluster whose pods are podman's containers, without a folder of this
@@ -134,11 +135,11 @@ func TestPods(t *testing.T) {
 		t.Errorf("a process wrote the reward: %v: %v", err, result.Rewards)
 	}
 	for name, c := range map[string]struct{ folder, harness, class, says string }{
-		"no image":   {pushed(t, "write-file", "localhost/rollmill-test:none", ""), Shell, formats.FailStart, "ImagePullBackOff"},
-		"Dockerfile": {root("tasks", "write-file"), Shell, formats.FailImage, "docker_image"},
-		"inside":     {pushed(t, "write-file", "", ""), "true", formats.FailAgentExit, "use --harness shell"},
-		"lines":      {pushed(t, "write-file", "", "env = { LINES = \"1\\n2\" }\n"), Shell, formats.FailStart, "variable LINES has several lines"},
-		"network":    {pushed(t, "write-file", "", ""), Shell, formats.FailStart, "make the policy"},
+		"no image":   {pushed(t, "write-file", "localhost/rollmill-test:none", ""), Shell, outcomes.FailStart, "ImagePullBackOff"},
+		"Dockerfile": {root("tasks", "write-file"), Shell, outcomes.FailImage, "docker_image"},
+		"inside":     {pushed(t, "write-file", "", ""), "true", outcomes.FailAgentExit, "use --harness shell"},
+		"lines":      {pushed(t, "write-file", "", "env = { LINES = \"1\\n2\" }\n"), Shell, outcomes.FailStart, "variable LINES has several lines"},
+		"network":    {pushed(t, "write-file", "", ""), Shell, outcomes.FailStart, "make the policy"},
 	} {
 		if name == "network" {
 			os.Rename(filepath.Join(dir, "policy"), filepath.Join(dir, "kept"))

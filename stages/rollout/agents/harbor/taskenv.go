@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // DeclareTaskEnv declares which variables of this machine tasks may read.
@@ -112,7 +112,7 @@ func (q wanted) err(warn func(string)) error {
 	if names, without = distinct(names), distinct(without); len(names) == 0 {
 		return nil
 	}
-	return formats.Invalid(strings.Join(without[:min(len(without), 5)], ", "), "if you trust these tasks with the values: --task-env "+
+	return fault.Invalid(strings.Join(without[:min(len(without), 5)], ", "), "if you trust these tasks with the values: --task-env "+
 		strings.Join(names, " --task-env "), errors.New("a task reads no other variable of this machine"),
 		"tasks ask for variables that --task-env does not list, or that are not set: %s (tasks: %d)", strings.Join(names, ", "), len(without))
 }

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -25,7 +25,7 @@ const testsPath = "/tests"
 // Their exit code says nothing, as in Harbor.
 func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result, error) {
 	wrong := func(err error) (rollout.Result, error) {
-		return rollout.Result{}, failed(ctx, formats.FailVerifier, fmt.Errorf("the verifier: %w", err))
+		return rollout.Result{}, failed(ctx, outcomes.FailVerifier, fmt.Errorf("the verifier: %w", err))
 	}
 	env, err := b.resolve(ctx, b.task, "verifier")
 	if err != nil {

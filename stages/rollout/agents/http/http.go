@@ -31,7 +31,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -97,10 +97,10 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	case err != nil && ctx.Err() != nil:
 		return rollout.Result{}, context.Cause(ctx)
 	case errors.As(err, &large):
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentOutput,
+		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentOutput,
 			Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
 	case err != nil:
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: err}
+		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: err}
 	}
 	return rollout.ReadResult(body)
 }

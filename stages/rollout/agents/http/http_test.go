@@ -13,12 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	agent "github.com/rollmill/rollmill/stages/rollout/agents/http"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // service asks the model about each task and then says what says says.
@@ -70,14 +71,14 @@ func TestContract(t *testing.T) {
 }
 
 func TestServiceAnswers(t *testing.T) {
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	for _, c := range []struct{ says, metadata, stop, class string }{
-		{`{"metadata":{"id":"ID"},"stop":"turns"}`, `{"id":"ex-1"}`, formats.StopTurns, ""},
+		{`{"metadata":{"id":"ID"},"stop":"turns"}`, `{"id":"ex-1"}`, outcomes.StopTurns, ""},
 		{`all is well`, ``, ``, ""},
-		{`{"error":"no idea"}`, ``, ``, formats.FailAgentExit},
-		{`{"stop":"whenever"}`, ``, ``, formats.FailAgentOutput},
-		{`{"metadata":`, ``, ``, formats.FailAgentOutput},
-		{strings.Repeat("x", 2<<20), ``, ``, formats.FailAgentOutput},
+		{`{"error":"no idea"}`, ``, ``, outcomes.FailAgentExit},
+		{`{"stop":"whenever"}`, ``, ``, outcomes.FailAgentOutput},
+		{`{"metadata":`, ``, ``, outcomes.FailAgentOutput},
+		{strings.Repeat("x", 2<<20), ``, ``, outcomes.FailAgentOutput},
 	} {
 		result, rec, err := agenttest.Attempt(context.Background(), r, newAgent(t, c.says), 1)
 		var f *rollout.Failure
@@ -100,7 +101,7 @@ func TestServiceThatJustStarts(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	tried := make(chan error, 1)
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	go func() {
 		_, _, err := agenttest.Attempt(context.Background(), r, at(t, "http://"+address), 1)
 		tried <- err
@@ -138,7 +139,7 @@ func TestAServiceThatMovedIsTheSameAgent(t *testing.T) {
 	got := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
 	defer s.Close()
-	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	if _, _, err := agenttest.Attempt(context.Background(), r, at(t, "version=2,"+s.URL), 1); err != nil || got != "Bearer secret" {
 		t.Errorf("%v, %q", err, got)
 	}
@@ -156,8 +157,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 		"names none":         settings("version=,http://host/"),
 	} {
 		_, err := s.Agent(t.Context(), rollout.Setup{})
-		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "hunter2") {
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

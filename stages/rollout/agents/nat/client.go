@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -38,7 +38,7 @@ func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stre
 		if errors.As(err, &f) {
 			return nil, f
 		}
-		return nil, failure(formats.FailAgentExit, "the workflow's server: %w", err)
+		return nil, failure(outcomes.FailAgentExit, "the workflow's server: %w", err)
 	}
 	defer resp.Body.Close()
 	return readStream(resp.Body)
@@ -90,18 +90,18 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 func refusal(route string, status int, text string) error {
 	switch {
 	case status == http.StatusTooManyRequests || status >= 500:
-		return failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
+		return failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
 	case status == http.StatusAccepted:
-		return remote.Permanent(failure(formats.FailAgentExit,
+		return remote.Permanent(failure(outcomes.FailAgentExit,
 			"the workflow waits for a person, which a rollout has none of: %s", text))
 	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
-		return remote.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", text))
+		return remote.Permanent(failure(outcomes.FailAgentExit, "the workflow failed: %s", text))
 	case status == http.StatusUnprocessableEntity:
-		return remote.Permanent(failure(formats.FailExample,
+		return remote.Permanent(failure(outcomes.FailExample,
 			"the workflow does not take this request (see --request): %s", text))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return remote.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
+		return remote.Permanent(failure(outcomes.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
 			strings.Join(routes, " or "), status, text))
 	}
-	return remote.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
+	return remote.Permanent(failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
 }

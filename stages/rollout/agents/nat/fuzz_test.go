@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
@@ -23,7 +23,7 @@ func FuzzStream(f *testing.F) {
 		a := &agent{}
 		row := a.row(s, broken)
 		row.TrajectoryID, row.ExampleID, row.Example, row.Run = "t", "e", "{}", "r"
-		if row.Status == formats.StatusFailed && (row.FailureClass == "" || row.Error == "") {
+		if row.Status == outcomes.StatusFailed && (row.FailureClass == "" || row.Error == "") {
 			t.Errorf("failed without a reason: %+v", row)
 		}
 		row.SetPayloadDigest()

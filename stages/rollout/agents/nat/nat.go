@@ -53,6 +53,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -184,10 +186,10 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := a.body.Execute(&b, fields); err != nil {
-		return nil, failure(formats.FailExample, "example %q: %w", at.Example.ID, err)
+		return nil, failure(outcomes.FailExample, "example %q: %w", at.Example.ID, err)
 	}
 	if !json.Valid(b.Bytes()) {
-		return nil, failure(formats.FailExample, "example %q: --request makes no JSON of it: %.200s",
+		return nil, failure(outcomes.FailExample, "example %q: --request makes no JSON of it: %.200s",
 			at.Example.ID, b.Bytes())
 	}
 	return b.Bytes(), nil
@@ -228,7 +230,7 @@ func (a *agent) answer(s *stream) (string, error) {
 	}
 	found := a.result.Get(value)
 	if len(found) == 0 {
-		return "", failure(formats.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s",
+		return "", failure(outcomes.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s",
 			a.config.ResultPath, text)
 	}
 	if one, ok := found[0].(string); ok {
@@ -255,7 +257,7 @@ func (b *builder) count() {
 		}
 		t.SampledTokens += int32(len(t.Messages[i].Logprobs))
 		if len(t.Messages[i].TokenIDs) > 0 {
-			t.TokenSource = formats.TokensInLogprobs
+			t.TokenSource = schema.TokensInLogprobs
 		}
 	}
 }
@@ -269,35 +271,35 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 			lost = lost || m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
 		}
 	}
-	t.Status, t.StopReason = formats.StatusOK, formats.StopDone
-	state := formats.FinishState(last, b.accept)
-	if state == formats.FinishTruncated {
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+	t.Status, t.StopReason = outcomes.StatusOK, outcomes.StopDone
+	state := outcomes.Finish(last, b.accept)
+	if state == outcomes.FinishTruncated {
+		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	}
 	var f *rollout.Failure
 	switch {
 	case s.failed != nil:
 		f = s.failed
 	case broken != nil:
-		f = failure(formats.FailAgentExit, "the workflow's stream broke: %v", broken)
+		f = failure(outcomes.FailAgentExit, "the workflow's stream broke: %v", broken)
 	case errors.As(answer, &f):
 	case len(s.values) == 0:
-		f = failure(formats.FailAgentOutput, "the workflow ended without an answer")
+		f = failure(outcomes.FailAgentOutput, "the workflow ended without an answer")
 	case len(t.Calls) == 0:
-		f = failure(formats.FailNoCalls, "the workflow's steps hold no call of a model")
+		f = failure(outcomes.FailNoCalls, "the workflow's steps hold no call of a model")
 	case !target:
-		f = failure(formats.FailNoCalls, "none of the %d calls is to the target model and function; they were of %s",
+		f = failure(outcomes.FailNoCalls, "none of the %d calls is to the target model and function; they were of %s",
 			len(t.Calls), b.seen())
 	case b.failed != nil:
 		f = b.failed
 	case lost:
-		f = failure(formats.FailAgentOutput,
+		f = failure(outcomes.FailAgentOutput,
 			"an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
-	case state == formats.FinishFailed:
-		f = failure(formats.FailUnfinished, "%s", rollout.Unfinished(last))
+	case state == outcomes.FinishFailed:
+		f = failure(outcomes.FailUnfinished, "%s", rollout.Unfinished(last))
 	}
 	if f != nil {
-		rollout.Fail(t, formats.StopError, f.Class, f.Error())
+		rollout.Fail(t, outcomes.StopError, f.Class, f.Error())
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
@@ -100,7 +101,7 @@ func attempt(t *testing.T, c config) formats.Trajectory {
 		if !errors.As(err, &f) {
 			t.Fatal(err)
 		}
-		return formats.Trajectory{Status: formats.StatusFailed, FailureClass: f.Class, Error: f.Error()}
+		return formats.Trajectory{Status: outcomes.StatusFailed, FailureClass: f.Class, Error: f.Error()}
 	}
 	row.TrajectoryID, row.ExampleID, row.Example = "t-1", e.ID, string(e.Fields)
 	row.SetPayloadDigest()
@@ -117,7 +118,7 @@ func plays(t *testing.T, lines ...string) *nattest.Server {
 func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 	s := plays(t, langchain()...)
 	row := attempt(t, at(s.URL))
-	if row.Status != formats.StatusOK || row.Answer != "five" || row.Model != "policy" || row.SampledTokens != 3 || row.PromptTokens != 13 ||
+	if row.Status != outcomes.StatusOK || row.Answer != "five" || row.Model != "policy" || row.SampledTokens != 3 || row.PromptTokens != 13 ||
 		row.CompletionTokens != 3 {
 		t.Errorf("%+v", row)
 	}
@@ -152,7 +153,7 @@ func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 func TestLineEndsOfASpecifiedStream(t *testing.T) {
 	for _, end := range []string{"\r", "\r\n"} {
 		row := attempt(t, at(plays(t, "\xef\xbb\xbf"+strings.Join(langchain(), end+end)).URL))
-		if row.Status != formats.StatusOK || row.Answer != "five" || row.SampledTokens != 3 || len(row.Messages) != 4 {
+		if row.Status != outcomes.StatusOK || row.Answer != "five" || row.SampledTokens != 3 || len(row.Messages) != 4 {
 			t.Errorf("%q: %+v", end, row)
 		}
 	}
@@ -185,7 +186,7 @@ func streaming() []string {
 // TestStreamedToolCallsAreFoundInTheNextPrompt.
 func TestStreamedToolCallsAreFoundInTheNextPrompt(t *testing.T) {
 	row := attempt(t, at(plays(t, streaming()...).URL))
-	if row.Status != formats.StatusOK || len(row.Messages) != 4 {
+	if row.Status != outcomes.StatusOK || len(row.Messages) != 4 {
 		t.Fatalf("%s %s: %+v", row.Status, row.Error, row.Messages)
 	}
 	if m := row.Messages[1]; !m.Sampled || fmt.Sprint(m.ToolCalls) != `[{call-1 add {"a":2,"b":3}}]` || len(m.TokenIDs) != 2 {
@@ -200,7 +201,7 @@ func TestStreamedToolCallsAreFoundInTheNextPrompt(t *testing.T) {
 // nothing of what was called.
 func TestToolCallsThatNoStepNamesFailTheRow(t *testing.T) {
 	lines := append(streaming()[:2:2], nattest.Value("done"))
-	if row := attempt(t, at(plays(t, lines...).URL)); row.FailureClass != formats.FailAgentOutput || !strings.Contains(row.Error, "tool calls") {
+	if row := attempt(t, at(plays(t, lines...).URL)); row.FailureClass != outcomes.FailAgentOutput || !strings.Contains(row.Error, "tool calls") {
 		t.Errorf("%s %s: %s", row.Status, row.FailureClass, row.Error)
 	}
 }
@@ -209,11 +210,11 @@ func TestToolCallsThatNoStepNamesFailTheRow(t *testing.T) {
 func TestFinishReasonsOfWorkflows(t *testing.T) {
 	broken := strings.Split(strings.ReplaceAll(strings.Join(streaming(), "\x00"), `\"stop\"`, `\"content_filter\"`), "\x00")
 	c := at(plays(t, broken...).URL)
-	if row := attempt(t, c); row.FailureClass != formats.FailUnfinished {
+	if row := attempt(t, c); row.FailureClass != outcomes.FailUnfinished {
 		t.Errorf("%s %s", row.Status, row.Error)
 	}
 	c.AcceptFinish = []string{"content_filter"}
-	if row := attempt(t, c); row.Status != formats.StatusOK {
+	if row := attempt(t, c); row.Status != outcomes.StatusOK {
 		t.Errorf("%s %s", row.Status, row.Error)
 	}
 }
@@ -244,7 +245,7 @@ func TestLlamaIndexAndADKAreReadToo(t *testing.T) {
 	}
 	for name, lines := range map[string][]string{"llama_index": llama, "adk": adk} {
 		row := attempt(t, at(plays(t, lines...).URL))
-		if row.Status != formats.StatusOK || len(row.Messages) != 3 {
+		if row.Status != outcomes.StatusOK || len(row.Messages) != 3 {
 			t.Fatalf("%s: %s %s: %+v", name, row.Status, row.Error, row.Messages)
 		}
 		m := row.Messages
@@ -274,13 +275,13 @@ func TestTreesAndTargets(t *testing.T) {
 	lines = append(lines, ask("4", "w", "policy", 4, []object{yes, said("and?"), yes}, "what?")...)
 	lines = append(lines, nattest.Value("so?"))
 	s := plays(t, lines...)
-	if row := attempt(t, at(s.URL)); row.SampledTokens != 2 || len(row.Candidates) != 1 || row.Candidates[0].Reason != formats.CandidateRetried {
+	if row := attempt(t, at(s.URL)); row.SampledTokens != 2 || len(row.Candidates) != 1 || row.Candidates[0].Reason != outcomes.CandidateRetried {
 		t.Errorf("of two answers to one prompt, one trains: %d tokens, %+v", row.SampledTokens, row.Candidates)
 	}
 	all := at(s.URL)
 	all.TrainAlternatives = true
 	row := attempt(t, all)
-	if row.Status != formats.StatusOK || len(row.Calls) != 4 || row.SampledTokens != 3 {
+	if row.Status != outcomes.StatusOK || len(row.Calls) != 4 || row.SampledTokens != 3 {
 		t.Fatalf("%s %s: %+v", row.Status, row.Error, row.Calls)
 	}
 	branches := map[string]string{}
@@ -300,7 +301,7 @@ func TestTreesAndTargets(t *testing.T) {
 				n++
 			}
 		}
-		if n != want || (want == 0) != (row.FailureClass == formats.FailNoCalls) || want == 0 && !strings.Contains(row.Error, `"judge" in "critic"`) {
+		if n != want || (want == 0) != (row.FailureClass == outcomes.FailNoCalls) || want == 0 && !strings.Contains(row.Error, `"judge" in "critic"`) {
 			t.Errorf("%s: %d targets, %s %s", targets, n, row.FailureClass, row.Error)
 		}
 	}
@@ -320,7 +321,7 @@ func TestMessagesOfPartsAreContinued(t *testing.T) {
 	}
 	lines := slices.Concat(call("1", 1, picture), call("2", 3, picture, answer, object{"type": "human", "content": "sure?"}), []string{nattest.Value("a cat")})
 	row := attempt(t, at(plays(t, lines...).URL))
-	if row.Status != formats.StatusOK || len(row.Messages) != 4 || row.Messages[0].Content != "" || row.Messages[2].Branch != "" {
+	if row.Status != outcomes.StatusOK || len(row.Messages) != 4 || row.Messages[0].Content != "" || row.Messages[2].Branch != "" {
 		t.Errorf("%s %s: %+v", row.Status, row.Error, row.Messages)
 	}
 }
@@ -349,7 +350,7 @@ func TestTheAnswerIsFoundByItsPath(t *testing.T) {
 		c := at(plays(t, lines...).URL)
 		c.ResultPath = path
 		row := attempt(t, c)
-		if row.Answer != want || (path == "$.none") != (row.FailureClass == formats.FailAgentOutput) {
+		if row.Answer != want || (path == "$.none") != (row.FailureClass == outcomes.FailAgentOutput) {
 			t.Errorf("%s: %q, %s %s", path, row.Answer, row.Status, row.Error)
 		}
 	}
@@ -366,24 +367,24 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 		class string
 		says  string
 	}{
-		"bare error": {nattest.Play{Lines: ends(`{"code":"workflow_error","message":"boom","details":"ValueError"}`)}, formats.FailAgentExit,
+		"bare error": {nattest.Play{Lines: ends(`{"code":"workflow_error","message":"boom","details":"ValueError"}`)}, outcomes.FailAgentExit,
 			"boom (ValueError)"},
 		"error event": {nattest.Play{Lines: []string{"event: error\ndata: {\"code\":\"user_auth_error\",\"message\":\"who?\"}"}},
-			formats.FailAgentExit, "who?"},
-		"error as data": {nattest.Play{Lines: ends(`data: {"code":"workflow_error","message":"late"}`)}, formats.FailAgentExit, "late"},
-		"a person": {nattest.Play{Lines: []string{"event: interaction_required\ndata: {\"prompt\":\"sure?\"}"}}, formats.FailAgentExit,
+			outcomes.FailAgentExit, "who?"},
+		"error as data": {nattest.Play{Lines: ends(`data: {"code":"workflow_error","message":"late"}`)}, outcomes.FailAgentExit, "late"},
+		"a person": {nattest.Play{Lines: []string{"event: interaction_required\ndata: {\"prompt\":\"sure?\"}"}}, outcomes.FailAgentExit,
 			"interaction_required"},
-		"202":            {nattest.Play{Fault: nattest.Interaction}, formats.FailAgentExit, "person"},
-		"422, invalid":   {nattest.Play{Fault: nattest.Invalid}, formats.FailExample, "--request"},
-		"422, raised":    {nattest.Play{Fault: nattest.Raised}, formats.FailAgentExit, "boom"},
-		"reset":          {nattest.Play{Lines: langchain(), Fault: nattest.Reset}, formats.FailAgentExit, "broke"},
-		"no answer":      {nattest.Play{Lines: langchain()[:9]}, formats.FailAgentOutput, "without an answer"},
-		"no steps":       {nattest.Play{Lines: []string{nattest.Value("x")}}, formats.FailNoCalls, "no call"},
-		"missing ends":   {nattest.Play{Lines: []string{langchain()[4], nattest.Value("x")}}, formats.FailNoCalls, "no call"},
-		"NaN":            {nattest.Play{Lines: split(nan)}, formats.FailBadLogprobs, "logprob 0"},
-		"none":           {nattest.Play{Lines: split(without)}, formats.FailNoLogprobs, "logprobs: true"},
-		"merged":         {nattest.Play{Lines: split(merged)}, formats.FailLogprobMismatch, "7 tokens has 2"},
-		"half an answer": {nattest.Play{Lines: ends(`data: {"val`)}, formats.FailAgentOutput, "no JSON"},
+		"202":            {nattest.Play{Fault: nattest.Interaction}, outcomes.FailAgentExit, "person"},
+		"422, invalid":   {nattest.Play{Fault: nattest.Invalid}, outcomes.FailExample, "--request"},
+		"422, raised":    {nattest.Play{Fault: nattest.Raised}, outcomes.FailAgentExit, "boom"},
+		"reset":          {nattest.Play{Lines: langchain(), Fault: nattest.Reset}, outcomes.FailAgentExit, "broke"},
+		"no answer":      {nattest.Play{Lines: langchain()[:9]}, outcomes.FailAgentOutput, "without an answer"},
+		"no steps":       {nattest.Play{Lines: []string{nattest.Value("x")}}, outcomes.FailNoCalls, "no call"},
+		"missing ends":   {nattest.Play{Lines: []string{langchain()[4], nattest.Value("x")}}, outcomes.FailNoCalls, "no call"},
+		"NaN":            {nattest.Play{Lines: split(nan)}, outcomes.FailBadLogprobs, "logprob 0"},
+		"none":           {nattest.Play{Lines: split(without)}, outcomes.FailNoLogprobs, "logprobs: true"},
+		"merged":         {nattest.Play{Lines: split(merged)}, outcomes.FailLogprobMismatch, "7 tokens has 2"},
+		"half an answer": {nattest.Play{Lines: ends(`data: {"val`)}, outcomes.FailAgentOutput, "no JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := nattest.New(t, func(object) *nattest.Play { return &c.play })
@@ -401,7 +402,7 @@ func TestServersOfEveryAge(t *testing.T) {
 			web := plays(t, langchain()...)
 			web.Old, web.NoLegacy = s.Old, s.NoLegacy
 			row := attempt(t, at(web.URL+"/generate"))
-			if ok := row.Status == formats.StatusOK; ok == (name == "neither") {
+			if ok := row.Status == outcomes.StatusOK; ok == (name == "neither") {
 				t.Errorf("%s %s", row.Status, row.Error)
 			}
 		})
@@ -411,7 +412,7 @@ func TestServersOfEveryAge(t *testing.T) {
 func TestABusyServerIsAskedAgain(t *testing.T) {
 	for _, fault := range []string{nattest.Busy, nattest.TooMany} {
 		s := nattest.New(t, func(object) *nattest.Play { return &nattest.Play{Lines: langchain(), Fault: fault} })
-		if row := attempt(t, at(s.URL)); row.Status != formats.StatusOK || len(s.Asked()) != 3 {
+		if row := attempt(t, at(s.URL)); row.Status != outcomes.StatusOK || len(s.Asked()) != 3 {
 			t.Errorf("%s: %s %s after %d requests", fault, row.Status, row.Error, len(s.Asked()))
 		}
 	}
@@ -421,7 +422,7 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 func TestLongLinesAndEndlessStreams(t *testing.T) {
 	big := strings.Repeat("long ", 500_000)
 	lines := strings.Split(strings.ReplaceAll(strings.Join(langchain(), "\x00"), "2+3?", big), "\x00")
-	if row := attempt(t, at(plays(t, lines...).URL)); row.Status != formats.StatusOK || len(row.Messages[0].Content) != len(big) {
+	if row := attempt(t, at(plays(t, lines...).URL)); row.Status != outcomes.StatusOK || len(row.Messages[0].Content) != len(big) {
 		t.Errorf("%s %s", row.Status, row.Error)
 	}
 	s := nattest.New(t, func(object) *nattest.Play { return &nattest.Play{Lines: langchain(), Fault: nattest.Drip} })
@@ -451,7 +452,7 @@ func TestLongStreamsDoNotWaitForEachOther(t *testing.T) {
 	defer server.Close()
 	for range attempts {
 		all.Go(func() {
-			if row := attempt(t, at(server.URL)); row.Status != formats.StatusOK {
+			if row := attempt(t, at(server.URL)); row.Status != outcomes.StatusOK {
 				t.Errorf("%s %s", row.Status, row.Error)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
@@ -48,7 +49,7 @@ func (b *builder) add(c *nat.Call) {
 	}
 	m.Call = int32(len(b.t.Calls))
 	fault := tokens(&m, logprobs, record.CompletionTokens)
-	if record.Target && fault != nil && b.failed == nil && !(b.loose && fault.Class == formats.FailNoLogprobs) {
+	if record.Target && fault != nil && b.failed == nil && !(b.loose && fault.Class == outcomes.FailNoLogprobs) {
 		b.failed = fault
 	}
 	b.t.Calls = append(b.t.Calls, record)
@@ -118,18 +119,18 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *rol
 		}
 	}
 	if json.Unmarshal(logprobs, &l); len(l.Content) == 0 {
-		return failure(formats.FailNoLogprobs,
+		return failure(outcomes.FailNoLogprobs,
 			"the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model")
 	}
 	if completion > 0 && int(completion) != len(l.Content) {
-		return failure(formats.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion,
+		return failure(outcomes.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion,
 			len(l.Content))
 	}
 	var ids []int32
 	for i, e := range l.Content {
 		if e.Logprob == nil || math.IsNaN(*e.Logprob) || *e.Logprob > 0 {
 			m.Logprobs = nil
-			return failure(formats.FailBadLogprobs, "logprob %d of an answer is none", i)
+			return failure(outcomes.FailBadLogprobs, "logprob %d of an answer is none", i)
 		}
 		m.Logprobs = append(m.Logprobs, float32(*e.Logprob))
 		if id, ok := tokenID(e.Token, e.ID); ok && len(ids) == i {

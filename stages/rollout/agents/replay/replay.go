@@ -27,6 +27,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -65,7 +67,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (rollout.Agent,
 	if len(s.Words) != 1 {
 		return nil, rollout.Usage("--agent 'replay: runs/earlier/epoch-0/rollout'", "agent replay needs one dataset")
 	}
-	d, err := dataset.Open(ctx, s.Words[0], dataset.OpenOptions{Kind: formats.KindTrajectories})
+	d, err := dataset.Open(ctx, s.Words[0], dataset.OpenOptions{Kind: schema.KindTrajectories})
 	if err != nil {
 		return nil, fmt.Errorf("rollout: agent replay: %w", err)
 	}
@@ -114,7 +116,7 @@ func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Traject
 			return rows[0], nil
 		}
 	}
-	return formats.Trajectory{}, &rollout.Failure{Class: formats.FailExample,
+	return formats.Trajectory{}, &rollout.Failure{Class: outcomes.FailExample,
 		Err: fmt.Errorf("the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)}
 }
 
@@ -146,12 +148,12 @@ func (a *agent) aim(t *formats.Trajectory) {
 		}
 	}
 	switch {
-	case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
+	case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped:
 	case !found:
-		rollout.Fail(t, formats.StopError, formats.FailNoCalls,
+		rollout.Fail(t, outcomes.StopError, outcomes.FailNoCalls,
 			fmt.Sprintf("none of its %d calls was to the target model and function", len(t.Calls)))
 	case bare >= 0 && !a.setup.NoLogprobs:
-		rollout.Fail(t, formats.StopError, formats.FailNoLogprobs,
+		rollout.Fail(t, outcomes.StopError, outcomes.FailNoLogprobs,
 			fmt.Sprintf("message %d was recorded without log probabilities", bare))
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
@@ -26,7 +28,7 @@ import (
 // record makes a dataset of three examples, of which one fails.
 func record(t *testing.T) (uri string, o rollout.Options) {
 	t.Helper()
-	e := (&recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+	e := (&recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Fault: func(_ int, q recordertest.Request) recordertest.Fault {
 		if q.Messages[0].Content == "what is 2?" {
 			return recordertest.Fault{Status: 400}
 		}
@@ -73,7 +75,7 @@ func TestContract(t *testing.T) {
 
 func rows(t *testing.T, uri string) []formats.Trajectory {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: []string{"max-failure-rate"}})
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: schema.KindTrajectories, AcceptGates: []string{"max-failure-rate"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func TestReplayIsTheSameRowsUnderNewIds(t *testing.T) {
 			t.Errorf("row %d has the ids %s %s %d", i, row.TrajectoryID, row.Run, row.Epoch)
 		}
 		if row.Generation == 2 {
-			if row.Status != formats.StatusFailed || row.FailureClass != formats.FailExample || !strings.Contains(row.Error, "generation 2") {
+			if row.Status != outcomes.StatusFailed || row.FailureClass != outcomes.FailExample || !strings.Contains(row.Error, "generation 2") {
 				t.Errorf("row %d: %s %s %s", i, row.Status, row.FailureClass, row.Error)
 			}
 			continue
@@ -130,7 +132,7 @@ func TestOtherTargets(t *testing.T) {
 		got := map[string]int{}
 		for i, row := range rows(t, o.Out.URI) {
 			got[row.Status+" "+row.FailureClass]++
-			if sampled := row.SampledTokens > 0; sampled != (row.Status == formats.StatusOK) || len(row.Messages) == 0 {
+			if sampled := row.SampledTokens > 0; sampled != (row.Status == outcomes.StatusOK) || len(row.Messages) == 0 {
 				t.Errorf("row %d: %s with %d sampled tokens", i, row.Status, row.SampledTokens)
 			}
 			for _, p := range validate.Trajectory(&row) {
@@ -173,11 +175,11 @@ func TestOtherTargets(t *testing.T) {
 // and at ones without.
 func TestAimedAtAnotherModel(t *testing.T) {
 	uri := filepath.Join(t.TempDir(), "stored")
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := formats.Trajectory{TrajectoryID: "t", ExampleID: "ex-1", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy",
+	row := formats.Trajectory{TrajectoryID: "t", ExampleID: "ex-1", Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy",
 		SampledTokens: 2,
 		Calls: []formats.Call{{Model: "policy", Function: "act", Tools: -1, Target: true}, {Model: "judge", Function: "weigh", Tools: -1},
 			{Model: "policy", Function: "plan", Tools: -1}},

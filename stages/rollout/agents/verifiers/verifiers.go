@@ -25,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -142,7 +142,7 @@ func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(stri
 func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
 	var fields struct{ Environment string }
 	if json.Unmarshal(at.Example.Fields, &fields) != nil || fields.Environment == "" {
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailExample,
+		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailExample,
 			Err: fmt.Errorf("example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)}
 	}
 	s, err := a.server(ctx, fields.Environment)
@@ -177,7 +177,7 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 	p, stdin, stdout, err := process.Program{Words: program.Words, Dir: program.Dir, Env: program.Env, Grace: program.Grace,
 		Stderr: tail}.StartPiped(context.WithoutCancel(ctx), 0)
 	if err != nil {
-		return nil, &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("starting %s: %w", program.Words[0], err)}
+		return nil, &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("starting %s: %w", program.Words[0], err)}
 	}
 	defer stdout.Close() // it says no more
 	var first struct{ URL string }
@@ -191,7 +191,7 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
+		return nil, &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
 	}
 	asks, err := (&service.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{first.URL}}}}).
 		Agent(ctx, rollout.Setup{})

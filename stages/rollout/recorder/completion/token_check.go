@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Failure says why a trajectory is unfit for training, or how its last call
 // failed.
 type Failure struct {
-	Class   string // one of formats.FailureClasses
+	Class   string // one of outcomes.FailureClasses
 	Text    string
 	TooLong bool   // the engine refused a prompt that does not fit its context
 	Mend    string // what a person has to mend before the engine answers anybody, see remote.Mend; "" if it refused this request
@@ -19,7 +19,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Text }
 
 func mismatch(format string, args ...any) *Failure {
-	return &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf(format, args...)}
+	return &Failure{Class: outcomes.FailLogprobMismatch, Text: fmt.Sprintf(format, args...)}
 }
 
 // keepTokens stores the tokens of a choice in its message if there is exactly one
@@ -39,7 +39,7 @@ func (c *Choice) keepTokens(completion int, counted bool) (source string, f *Fai
 	case completion == 0 && found.listed && text && len(logprobs) == 0:
 		return "", mismatch("the engine counts 0 completion tokens for an answer that is not empty")
 	case !found.listed && (completion > 0 || len(ids) > 0 || c.Message.Content != "" || len(c.Message.ToolCalls) > 0):
-		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
+		return "", &Failure{Class: outcomes.FailNoLogprobs, Text: "the engine gave no logprobs"}
 	case completion >= 0 && len(logprobs) != completion:
 		return "", mismatch("%d logprobs for %d completion tokens", len(logprobs), completion)
 	case len(ids) > 0 && len(ids) != len(logprobs):
@@ -49,7 +49,7 @@ func (c *Choice) keepTokens(completion int, counted bool) (source string, f *Fai
 	case c.tokens.contradiction() != "":
 		return "", mismatch("%s", c.tokens.contradiction())
 	case found.invalid != "":
-		return "", &Failure{Class: formats.FailBadLogprobs, Text: found.invalid}
+		return "", &Failure{Class: outcomes.FailBadLogprobs, Text: found.invalid}
 	}
 	c.Message.Logprobs, c.Message.TokenIDs = logprobs, ids
 	if len(ids) == 0 {

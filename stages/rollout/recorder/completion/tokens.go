@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // source is where token ids are found in an answer; the first is preferred.
@@ -27,9 +27,9 @@ const (
 	movedInsideIDs
 )
 
-var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
-	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage,
-	formats.TokensChoice, formats.TokensResponse, formats.TokensMessage, formats.TokensMessage}
+var sources = [...]string{schema.TokensChoice, schema.TokensResponse, schema.TokensInLogprobs,
+	schema.TokensEntryID, schema.TokensMetaInfo, schema.TokensMessage,
+	schema.TokensChoice, schema.TokensResponse, schema.TokensMessage, schema.TokensMessage}
 
 type idList struct {
 	ids     []int32

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
@@ -24,10 +24,10 @@ func statusError(r *Result) error {
 	err := &refusedError{r}
 	mend := remote.Mend(r.Status, remote.Words(r.Body))
 	if mend == "" && temporary(r.Status) {
-		r.Failure = &completion.Failure{Class: formats.FailEngine, Text: text}
+		r.Failure = &completion.Failure{Class: outcomes.FailEngine, Text: text}
 		return remote.RetryAfter(err, r.Header)
 	}
-	r.Failure = &completion.Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text), Mend: mend}
+	r.Failure = &completion.Failure{Class: outcomes.FailEngineRefused, Text: text, TooLong: tooLong(text), Mend: mend}
 	return remote.Permanent(err)
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
@@ -170,13 +170,13 @@ func failedResult(ctx context.Context, err, last error) *Result {
 	var refused *refusedError
 	switch {
 	case ctx.Err() != nil && last != nil:
-		return &Result{Failure: &completion.Failure{Class: formats.FailEngine, Text: fmt.Sprintf("%v; %v", last, context.Cause(ctx))}}
+		return &Result{Failure: &completion.Failure{Class: outcomes.FailEngine, Text: fmt.Sprintf("%v; %v", last, context.Cause(ctx))}}
 	case ctx.Err() != nil:
-		return &Result{Failure: &completion.Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
+		return &Result{Failure: &completion.Failure{Class: outcomes.FailCancelled, Text: context.Cause(ctx).Error()}}
 	case errors.As(err, &refused):
 		return refused.result
 	}
-	return &Result{Failure: &completion.Failure{Class: formats.FailEngine, Text: err.Error()}}
+	return &Result{Failure: &completion.Failure{Class: outcomes.FailEngine, Text: err.Error()}}
 }
 
 // try sends a request once; an error is permanent or may be retried. If a
@@ -333,7 +333,7 @@ func (r *Result) readBody(q *apis.Request) (err error) {
 func ReadWhole(q *apis.Request, body []byte) *Result {
 	r := &Result{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Answer: &completion.Answer{}}
 	if err := r.readBody(q); err != nil {
-		return &Result{Failure: &completion.Failure{Class: formats.FailEngine, Text: err.Error()}}
+		return &Result{Failure: &completion.Failure{Class: outcomes.FailEngine, Text: err.Error()}}
 	}
 	return r
 }

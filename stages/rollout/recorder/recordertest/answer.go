@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // turn is one answer before it is written out.
@@ -79,9 +80,9 @@ func (e *Engine) sample(q Request, fault Fault) turn {
 	return t
 }
 
-// finish is the answer's finish reason; formats.NoFinishReason stands for null.
+// finish is the answer's finish reason; outcomes.NoFinishReason stands for null.
 func (t turn) finish() any {
-	if t.reply.Finish == formats.NoFinishReason {
+	if t.reply.Finish == outcomes.NoFinishReason {
 		return nil
 	}
 	return t.reply.Finish
@@ -147,21 +148,21 @@ func (e *Engine) addTokens(t turn, choice, message, top object, from, to int) {
 	}
 	asked := t.q.flag("return_token_ids")
 	switch e.Source {
-	case formats.TokensChoice:
+	case schema.TokensChoice:
 		if asked {
 			choice["token_ids"] = got
 		}
-	case formats.TokensResponse:
+	case schema.TokensResponse:
 		if asked {
 			choice["response_token_ids"] = got
 		}
-	case formats.TokensMetaInfo:
+	case schema.TokensMetaInfo:
 		triples := [][]any{}
 		for i := range got {
 			triples = append(triples, []any{t.sample.Logprobs[from+i], got[i], nil})
 		}
 		choice["meta_info"] = object{"output_token_logprobs": triples}
-	case formats.TokensMessage:
+	case schema.TokensMessage:
 		message["generation_token_ids"] = got
 		message["generation_log_probs"] = t.sample.Logprobs[from:to]
 	}
@@ -179,9 +180,9 @@ func (e *Engine) logprobs(t turn, from, to int) any {
 		entry := object{"token": t.pieces[i], "logprob": t.sample.Logprobs[i], "bytes": byteList(t.pieces[i]),
 			"top_logprobs": []any{}}
 		switch {
-		case e.Source == formats.TokensInLogprobs && t.q.flag("return_tokens_as_token_ids"):
+		case e.Source == schema.TokensInLogprobs && t.q.flag("return_tokens_as_token_ids"):
 			entry["token"] = fmt.Sprintf("token_id:%d", t.sample.IDs[i])
-		case e.Source == formats.TokensEntryID:
+		case e.Source == schema.TokensEntryID:
 			entry["id"] = t.sample.IDs[i]
 		}
 		if i == 1 {

@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -181,17 +181,17 @@ func TestArrowConformance(t *testing.T) {
 // nothing, and its failure says what happened.
 func TestArrowFailures(t *testing.T) {
 	for mode, want := range map[string]score.Value{
-		"crash":    {Failure: formats.RewardCrashed, Error: "exit status 3; stderr ends: Traceback: the board is bad"},
-		"quit":     {Failure: formats.RewardCrashed, Error: "ended without an answer: exit status 0"},
-		"hang":     {Failure: formats.RewardTimeout, Error: "no answer within " + slow.String()},
-		"flood":    {Failure: formats.RewardAnswer, Error: `"no!" is not an answer, and neither is one of 1000 lines`},
-		"endless":  {Failure: formats.RewardAnswer, Error: `x"... is not an answer, and neither is one of 1000 lines`},
-		"noid":     {Failure: formats.RewardAnswer, Error: "needs the columns id and reward"},
-		"text":     {Failure: formats.RewardAnswer, Error: "column reward, type utf8: not a float"},
-		"stranger": {Failure: formats.RewardAnswer, Error: "not asked about"},
-		"nan":      {Failure: formats.RewardNotFinite, Error: "NaN"},
-		"null":     {Failure: formats.RewardError, Error: "null"},
-		"error":    {Failure: formats.RewardError, Error: "no such board"},
+		"crash":    {Failure: outcomes.RewardCrashed, Error: "exit status 3; stderr ends: Traceback: the board is bad"},
+		"quit":     {Failure: outcomes.RewardCrashed, Error: "ended without an answer: exit status 0"},
+		"hang":     {Failure: outcomes.RewardTimeout, Error: "no answer within " + slow.String()},
+		"flood":    {Failure: outcomes.RewardAnswer, Error: `"no!" is not an answer, and neither is one of 1000 lines`},
+		"endless":  {Failure: outcomes.RewardAnswer, Error: `x"... is not an answer, and neither is one of 1000 lines`},
+		"noid":     {Failure: outcomes.RewardAnswer, Error: "needs the columns id and reward"},
+		"text":     {Failure: outcomes.RewardAnswer, Error: "column reward, type utf8: not a float"},
+		"stranger": {Failure: outcomes.RewardAnswer, Error: "not asked about"},
+		"nan":      {Failure: outcomes.RewardNotFinite, Error: "NaN"},
+		"null":     {Failure: outcomes.RewardError, Error: "null"},
+		"error":    {Failure: outcomes.RewardError, Error: "no such board"},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/exchange"
 )
@@ -48,19 +48,19 @@ func (p *worker) send(ctx context.Context, all batch, timeout time.Duration) *fa
 		}
 		select {
 		case <-ctx.Done():
-			return &failure{class: formats.RewardError, text: ctx.Err().Error()}
+			return &failure{class: outcomes.RewardError, text: ctx.Err().Error()}
 		case <-timer.C:
 			if p.noise != nil {
-				return &failure{class: formats.RewardAnswer,
+				return &failure{class: outcomes.RewardAnswer,
 					text: score.Quote(p.noise) + " is not an answer, and none came within " + timeout.String()}
 			}
-			return &failure{class: formats.RewardTimeout, held: p.held(byID),
+			return &failure{class: outcomes.RewardTimeout, held: p.held(byID),
 				text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
 		case <-written:
 			written = nil
 		case r, more := <-replies:
 			if !more {
-				return &failure{class: formats.RewardCrashed, text: "the program ended without an answer", ended: true}
+				return &failure{class: outcomes.RewardCrashed, text: "the program ended without an answer", ended: true}
 			}
 			fresh, f := p.answers(r, byID)
 			if f != nil {
@@ -114,7 +114,7 @@ func (p *worker) answers(r reply, byID map[string]*exchange.Pending[request]) (f
 		return 0, p.ignore(r.noise)
 	}
 	if r.err != nil {
-		return 0, &failure{class: formats.RewardAnswer, text: r.err.Error()}
+		return 0, &failure{class: outcomes.RewardAnswer, text: r.err.Error()}
 	}
 	p.noisy = 0
 	for _, answer := range r.answers {
@@ -124,7 +124,7 @@ func (p *worker) answers(r reply, byID map[string]*exchange.Pending[request]) (f
 		}
 		first, err := exchange.Answer(byID, answer)
 		if err != nil {
-			return fresh, &failure{class: formats.RewardAnswer, text: err.Error()}
+			return fresh, &failure{class: outcomes.RewardAnswer, text: err.Error()}
 		}
 		if first {
 			fresh++
@@ -143,7 +143,7 @@ func (p *worker) ignore(line []byte) *failure {
 		p.noise = line
 	}
 	if p.noisy++; p.noisy > maxNoise {
-		return &failure{class: formats.RewardAnswer,
+		return &failure{class: outcomes.RewardAnswer,
 			text: fmt.Sprintf("%s is not an answer, and neither is one of %d lines after it", score.Quote(p.noise), maxNoise)}
 	}
 	return nil

@@ -33,11 +33,12 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/exchange"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Kind is the reward's entry in the registry.
@@ -139,11 +140,11 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 			}
 			p.kill(failure.grace())
 			if failure.held > 1 {
-				return score.Value{}, stages.Errorf(stages.KindFailed, "flush each answer: print(..., flush=True) in Python, fflush in C and awk, "+
+				return score.Value{}, fault.Errorf(fault.Failed, "flush each answer: print(..., flush=True) in Python, fflush in C and awk, "+
 					"or put stdbuf -oL before the program; one that is only slow needs a longer time limit",
 					"its program was silent for %s, and gave %d answers once its input ended", r.Timeout, failure.held)
 			}
-			if failure.class == formats.RewardTimeout && len(all) > 1 {
+			if failure.class == outcomes.RewardTimeout && len(all) > 1 {
 				r.silent.Do(func() {
 					r.Log.Warn("a reward's program does not answer in time; its rows are sent again one by one", "reward", r.Name,
 						"rows", len(all.Unanswered()), "timeout", r.Timeout)

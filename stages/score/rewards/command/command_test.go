@@ -16,10 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func words(mode ...string) string {
@@ -59,18 +60,18 @@ const slow = 5 * time.Second
 // value, and its failure says what happened.
 func TestFailures(t *testing.T) {
 	for mode, want := range map[string]score.Value{
-		"crash":    {Failure: formats.RewardCrashed, Error: "exit status 3; stderr ends: Traceback: the board is bad"},
-		"quit":     {Failure: formats.RewardCrashed, Error: "ended without an answer: exit status 0"},
-		"hang":     {Failure: formats.RewardTimeout, Error: "no answer within " + slow.String() + "; does the program flush"},
-		"prose":    {Failure: formats.RewardAnswer, Error: `"I think it is good." is not an answer, and none came within ` + slow.String()},
-		"flood":    {Failure: formats.RewardAnswer, Error: `"no!" is not an answer, and neither is one of 1000 lines`},
-		"endless":  {Failure: formats.RewardAnswer, Error: "longer than 16 MiB"},
-		"noid":     {Failure: formats.RewardAnswer, Error: "has no id"},
-		"stranger": {Failure: formats.RewardAnswer, Error: "not asked about"},
-		"nan":      {Failure: formats.RewardNotFinite, Error: "NaN"},
-		"text":     {Failure: formats.RewardAnswer, Error: "a reward is a finite number"},
-		"null":     {Failure: formats.RewardError, Error: "null"},
-		"error":    {Failure: formats.RewardError, Error: "no such board"},
+		"crash":    {Failure: outcomes.RewardCrashed, Error: "exit status 3; stderr ends: Traceback: the board is bad"},
+		"quit":     {Failure: outcomes.RewardCrashed, Error: "ended without an answer: exit status 0"},
+		"hang":     {Failure: outcomes.RewardTimeout, Error: "no answer within " + slow.String() + "; does the program flush"},
+		"prose":    {Failure: outcomes.RewardAnswer, Error: `"I think it is good." is not an answer, and none came within ` + slow.String()},
+		"flood":    {Failure: outcomes.RewardAnswer, Error: `"no!" is not an answer, and neither is one of 1000 lines`},
+		"endless":  {Failure: outcomes.RewardAnswer, Error: "longer than 16 MiB"},
+		"noid":     {Failure: outcomes.RewardAnswer, Error: "has no id"},
+		"stranger": {Failure: outcomes.RewardAnswer, Error: "not asked about"},
+		"nan":      {Failure: outcomes.RewardNotFinite, Error: "NaN"},
+		"text":     {Failure: outcomes.RewardAnswer, Error: "a reward is a finite number"},
+		"null":     {Failure: outcomes.RewardError, Error: "null"},
+		"error":    {Failure: outcomes.RewardError, Error: "no such board"},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +102,7 @@ func TestAProgramThatDoesNotFlush(t *testing.T) {
 	began := time.Now()
 	err := r.Score(t.Context(), rows, make([]score.Value, len(rows)))
 	want := fmt.Sprintf("its program was silent for %s, and gave %d answers once its input ended", slow, len(rows))
-	if err == nil || err.Error() != want || !strings.Contains(formats.HintOf(err), "flush each answer") || time.Since(began) > 2*slow {
+	if err == nil || err.Error() != want || !strings.Contains(fault.HintOf(err), "flush each answer") || time.Since(began) > 2*slow {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
 }
@@ -151,7 +152,7 @@ func TestShapedRewardsFitTheSampledMessages(t *testing.T) {
 	if len(values[0].Shaped) != 2 || values[0].Shaped[0] != 0.25 {
 		t.Errorf("shaped rewards are %+v", values[0])
 	}
-	if values[1].Failure != formats.RewardAnswer || values[1].Error != "2 shaped rewards for 1 sampled messages" {
+	if values[1].Failure != outcomes.RewardAnswer || values[1].Error != "2 shaped rewards for 1 sampled messages" {
 		t.Errorf("two shaped rewards for one sampled message are %+v", values[1])
 	}
 }
@@ -178,7 +179,7 @@ func TestAHungProgramsChildrenAreKilled(t *testing.T) {
 	r := made(t, words("hang", pidFile), slow)
 	rows := rewardtest.Rows()[:1]
 	rows[0].Answer = badAnswer
-	if v := rewardtest.Score(t, r, rows)[0]; v.Failure != formats.RewardTimeout {
+	if v := rewardtest.Score(t, r, rows)[0]; v.Failure != outcomes.RewardTimeout {
 		t.Errorf("a hung program's row is %+v", v)
 	}
 	data, err := os.ReadFile(pidFile)

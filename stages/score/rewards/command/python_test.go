@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
@@ -143,7 +144,7 @@ func wide(n int) []*score.Row {
 	var rows []*score.Row
 	for group := range random.Trajectories(5, random.Options{Groups: (n + 7) / 8, Generations: 8, Messages: 20, SampledTokens: 2000}) {
 		for i := range group {
-			if group[i].Status == formats.StatusOK || group[i].Status == formats.StatusTruncated {
+			if group[i].Status == outcomes.StatusOK || group[i].Status == outcomes.StatusTruncated {
 				rows = append(rows, &score.Row{Trajectory: &group[i]})
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 const startTime = 3 * time.Second // for a program to report that it cannot start
@@ -41,7 +41,7 @@ func (r *reward) startOnce(ctx context.Context, waits bool) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case ended && (waits || p.Err() != nil):
-		return p.explain(&failure{class: formats.RewardCrashed, text: "the program ended before any request", ended: true})
+		return p.explain(&failure{class: outcomes.RewardCrashed, text: "the program ended before any request", ended: true})
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"io"
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -160,13 +160,13 @@ func readText(out *bufio.Reader) (line []byte) {
 func value(a arrow.Answer) score.Value {
 	switch {
 	case a.Error != "":
-		return score.Failed(formats.RewardError, "%s", a.Error)
+		return score.Failed(outcomes.RewardError, "%s", a.Error)
 	case a.Reward == nil:
-		return score.Failed(formats.RewardError, "the reward is null and no error says why")
+		return score.Failed(outcomes.RewardError, "the reward is null and no error says why")
 	}
 	for _, n := range append([]float64{*a.Reward}, a.Shaped...) {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return score.Failed(formats.RewardNotFinite, "%v: NaN and infinities are no rewards", n)
+			return score.Failed(outcomes.RewardNotFinite, "%v: NaN and infinities are no rewards", n)
 		}
 	}
 	return score.Value{Reward: *a.Reward, Shaped: a.Shaped}

@@ -28,9 +28,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Kind is the reward's entry in the registry.
@@ -82,7 +84,7 @@ func Columns(ctx context.Context, uri string, with func(context.Context, string)
 		}
 	}
 	if err == nil && out == nil {
-		err = formats.Invalid(uri, "write old_logprobs, or another of the columns, for each row of the sequences", nil, "it has no value")
+		err = fault.Invalid(uri, "write old_logprobs, or another of the columns, for each row of the sequences", nil, "it has no value")
 	}
 	return out, err
 }
@@ -91,7 +93,7 @@ func Columns(ctx context.Context, uri string, with func(context.Context, string)
 func open(ctx context.Context, uri string, with func(context.Context, string) (score.File, error)) (score.File, *trainers.Echo, error) {
 	src, err := with(ctx, uri)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, formats.Invalid(uri, "name the file that the trainer wrote", fs.ErrNotExist, "there is no such file")
+		return nil, nil, fault.Invalid(uri, "name the file that the trainer wrote", fs.ErrNotExist, "there is no such file")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -154,7 +156,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 		}
 		all, problem := sequences.Of(row.Trajectory)
 		if problem != nil {
-			values[i] = score.Failed(formats.RewardMissing, "%v", problem)
+			values[i] = score.Failed(outcomes.RewardMissing, "%v", problem)
 			continue
 		}
 		given, err := kept(row, all)
@@ -164,7 +166,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 			}
 		}
 		if values[i] = r.value(row, all, given); err != nil {
-			values[i] = score.Failed(formats.RewardAnswer, "%v", err)
+			values[i] = score.Failed(outcomes.RewardAnswer, "%v", err)
 		}
 	}
 	return nil
@@ -211,7 +213,7 @@ func kept(row *score.Row, all []sequences.Sequence) (out []trainers.EchoRow, err
 
 func (r *reward) value(row *score.Row, all []sequences.Sequence, given []trainers.EchoRow) (v score.Value) {
 	if len(given) == 0 {
-		return score.Failed(formats.RewardMissing, "%s has nothing of the trajectory", r.where())
+		return score.Failed(outcomes.RewardMissing, "%s has nothing of the trajectory", r.where())
 	}
 	tokens := 0
 	for i := range all {
@@ -219,14 +221,14 @@ func (r *reward) value(row *score.Row, all []sequences.Sequence, given []trainer
 		own := func(e trainers.EchoRow) bool { return int(e.Sequence) == i }
 		at := slices.IndexFunc(given, own)
 		if at < 0 {
-			return score.Failed(formats.RewardMissing, "%s has nothing of sequence %d", r.where(), i)
+			return score.Failed(outcomes.RewardMissing, "%s has nothing of sequence %d", r.where(), i)
 		}
 		if slices.ContainsFunc(given[at+1:], own) {
-			return score.Failed(formats.RewardAnswer, "%s has several rows of sequence %d", r.where(), i)
+			return score.Failed(outcomes.RewardAnswer, "%s has several rows of sequence %d", r.where(), i)
 		}
 		sum, signals, err := r.read(row, s, &given[at])
 		if err != nil {
-			return score.Failed(formats.RewardAnswer, "sequence %d: %v", i, err)
+			return score.Failed(outcomes.RewardAnswer, "sequence %d: %v", i, err)
 		}
 		v.Reward += sum
 		v.Signals = append(v.Signals, signals...)

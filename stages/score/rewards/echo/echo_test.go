@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/score"
@@ -22,7 +23,7 @@ import (
 )
 
 func attempt() *score.Row {
-	return &score.Row{Trajectory: &formats.Trajectory{TrajectoryID: "t", Status: formats.StatusOK, PayloadDigest: "d",
+	return &score.Row{Trajectory: &formats.Trajectory{TrajectoryID: "t", Status: outcomes.StatusOK, PayloadDigest: "d",
 		Calls: []formats.Call{{Target: true}, {Target: true}, {Target: true}},
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Call: -1, Content: "q"},
@@ -118,16 +119,16 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	short := write(t, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-1}}, trainers.EchoRow{TrajectoryID: "t", Sequence: 1, Old: []float32{-1}})
 	one := write(t, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-1}})
 	for _, c := range []struct{ arguments, class, what string }{
-		{short, formats.RewardAnswer, "1 values of old for 4 response ids"},
-		{one, formats.RewardMissing, "nothing of sequence 1"},
-		{one + ",of=loss", formats.RewardAnswer, "no loss"},
-		{write(t, trainers.EchoRow{TrajectoryID: "u"}), formats.RewardMissing, "nothing of the trajectory"},
-		{write(t, full(3)), formats.RewardAnswer, "value 0 of old is 3; a log probability is at most 0"},
-		{write(t, full(1e38)), formats.RewardAnswer, "a log probability is at most 0"},
-		{write(t, full(-1)) + ",of=entropy", formats.RewardAnswer, "an entropy is at least 0"},
-		{write(t, full(-1)) + ",of=clipped", formats.RewardAnswer, "the clipped share is -1"},
+		{short, outcomes.RewardAnswer, "1 values of old for 4 response ids"},
+		{one, outcomes.RewardMissing, "nothing of sequence 1"},
+		{one + ",of=loss", outcomes.RewardAnswer, "no loss"},
+		{write(t, trainers.EchoRow{TrajectoryID: "u"}), outcomes.RewardMissing, "nothing of the trajectory"},
+		{write(t, full(3)), outcomes.RewardAnswer, "value 0 of old is 3; a log probability is at most 0"},
+		{write(t, full(1e38)), outcomes.RewardAnswer, "a log probability is at most 0"},
+		{write(t, full(-1)) + ",of=entropy", outcomes.RewardAnswer, "an entropy is at least 0"},
+		{write(t, full(-1)) + ",of=clipped", outcomes.RewardAnswer, "the clipped share is -1"},
 		{write(t, trainers.EchoRow{TrajectoryID: "t", Sequence: 1, Old: []float32{-1, -1, 0, -1}}, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-2}},
-			trainers.EchoRow{TrajectoryID: "t", Old: []float32{-3}}), formats.RewardAnswer, "several rows of sequence 0"},
+			trainers.EchoRow{TrajectoryID: "t", Old: []float32{-3}}), outcomes.RewardAnswer, "several rows of sequence 0"},
 	} {
 		if v, err := value(t, c.arguments, attempt()); err != nil || v.Failure != c.class || !strings.Contains(v.Error, c.what) {
 			t.Errorf("%s: %+v, %v", c.what, v, err)

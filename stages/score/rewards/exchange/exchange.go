@@ -8,7 +8,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -25,7 +25,7 @@ type Pending[T any] struct {
 func (p *Pending[T]) Settle(v score.Value) {
 	if v.Failure == "" && v.Shaped != nil {
 		if n := len(p.Row.Steps()); len(v.Shaped) != n {
-			v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), n)
+			v = score.Failed(outcomes.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), n)
 		}
 	}
 	if len(v.Signals) > 0 && v.Failure == "" {
@@ -33,7 +33,7 @@ func (p *Pending[T]) Settle(v score.Value) {
 		for i := range v.Signals {
 			s := &v.Signals[i]
 			if int(s.Message) >= len(steps) {
-				v = score.Failed(formats.RewardAnswer, "%d signals or more for %d sampled messages", s.Message+1, len(steps))
+				v = score.Failed(outcomes.RewardAnswer, "%d signals or more for %d sampled messages", s.Message+1, len(steps))
 				break
 			}
 			s.Message = int32(steps[s.Message])
@@ -87,7 +87,7 @@ func Score[T any](ctx context.Context, rows []*score.Row, values []score.Value, 
 		p := &Pending[T]{Row: row, value: &values[i]}
 		var err error
 		if p.Request, err = encode(row); err != nil {
-			p.Settle(score.Failed(formats.RewardError, "%v", err))
+			p.Settle(score.Failed(outcomes.RewardError, "%v", err))
 			continue
 		}
 		all = append(all, p)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/exchange"
 )
@@ -38,13 +39,13 @@ func TestScore(t *testing.T) {
 			}
 			sent = append(sent, text)
 			if batch[0].Row.TrajectoryID == "dies" {
-				return score.Failed(formats.RewardCrashed, "it died"), nil
+				return score.Failed(outcomes.RewardCrashed, "it died"), nil
 			}
 			first, err := exchange.Answer(batch.ByID(), score.Answer{ID: batch[0].Row.TrajectoryID, Value: score.Value{Reward: float64(len(sent))}})
 			if !first || err != nil {
 				t.Errorf("%v, %v", first, err)
 			}
-			return score.Failed(formats.RewardCrashed, "it died"), nil
+			return score.Failed(outcomes.RewardCrashed, "it died"), nil
 		})
 	want := "<nil> [a dies b  dies  b ] [{1 [] []   } {0 [] [] error not JSON } {0 [] [] crashed it died } {3 [] []   }]"
 	if got := fmt.Sprint(err, " ", sent, " ", values); got != want {

@@ -26,8 +26,8 @@ import (
 
 	"github.com/expr-lang/expr/file"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -154,13 +154,13 @@ func (r *reward) each(ctx context.Context, rows []*score.Row, values []score.Val
 
 func (r *reward) environment(row *score.Row, env *environment) score.Value {
 	if err := r.reads.environment(row, env); err != nil {
-		return score.Failed(formats.RewardError, "%v", err)
+		return score.Failed(outcomes.RewardError, "%v", err)
 	}
 	if err := r.reads.missing(row); err != nil {
 		return score.FieldFailed(err)
 	}
 	if name, null := r.reads.nullReward(row); null {
-		return score.Failed(formats.RewardComponent, "reward %s has no value", name)
+		return score.Failed(outcomes.RewardComponent, "reward %s has no value", name)
 	}
 	return score.Value{}
 }
@@ -168,7 +168,7 @@ func (r *reward) environment(row *score.Row, env *environment) score.Value {
 func run(e *expression.Evaluations, env any) score.Value {
 	result, err := e.Run(env)
 	if err != nil {
-		return score.Failed(formats.RewardError, "%v", err)
+		return score.Failed(outcomes.RewardError, "%v", err)
 	}
 	if n, plain := result.(int); plain {
 		return score.Value{Reward: float64(n)}
@@ -179,7 +179,7 @@ func run(e *expression.Evaluations, env any) score.Value {
 func number(result any) score.Value {
 	switch v := reflect.ValueOf(result); {
 	case !v.IsValid():
-		return score.Failed(formats.RewardAnswer, "the expression gave null")
+		return score.Failed(outcomes.RewardAnswer, "the expression gave null")
 	case v.Kind() == reflect.Bool:
 		if v.Bool() {
 			return score.Value{Reward: 1}
@@ -193,8 +193,8 @@ func number(result any) score.Value {
 		if f := v.Float(); !math.IsNaN(f) && !math.IsInf(f, 0) {
 			return score.Value{Reward: f}
 		}
-		return score.Failed(formats.RewardNotFinite, "the expression gave %v", result)
+		return score.Failed(outcomes.RewardNotFinite, "the expression gave %v", result)
 	default:
-		return score.Failed(formats.RewardAnswer, "the expression gave %T and not a number", result)
+		return score.Failed(outcomes.RewardAnswer, "the expression gave %T and not a number", result)
 	}
 }

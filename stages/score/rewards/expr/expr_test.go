@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -25,7 +26,7 @@ func TestConformance(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	row := rewardtest.Rows("tree", "slow")[1]
-	row.Known[1].Value, row.Known[1].Failure = nil, formats.RewardTimeout
+	row.Known[1].Value, row.Known[1].Failure = nil, outcomes.RewardTimeout
 	for source, want := range map[string]score.Value{
 		`answer contains "answer"`:                              {Reward: 1},
 		`answer == "no"`:                                        {Reward: 0},
@@ -36,18 +37,18 @@ func TestValues(t *testing.T) {
 		`rewards.tree * 0.5`:                                    {Reward: 0.5},
 		`rewards["slow"] ?? 0.25`:                               {Reward: 0.25},
 		`rewards.slow == nil ? 7 : 8`:                           {Reward: 7},
-		`rewards.slow == 1 ? 7 : 8`:                             {Failure: formats.RewardComponent},
-		`1 / (generation - 1)`:                                  {Failure: formats.RewardNotFinite},
-		`example.nothing`:                                       {Failure: formats.RewardMissing},
-		`example.question`:                                      {Failure: formats.RewardAnswer},
-		`example.nothing.deeper + 1`:                            {Failure: formats.RewardMissing},
-		`example.gold == answer`:                                {Failure: formats.RewardMissing},
-		`metadata.gold == answer`:                               {Failure: formats.RewardMissing},
+		`rewards.slow == 1 ? 7 : 8`:                             {Failure: outcomes.RewardComponent},
+		`1 / (generation - 1)`:                                  {Failure: outcomes.RewardNotFinite},
+		`example.nothing`:                                       {Failure: outcomes.RewardMissing},
+		`example.question`:                                      {Failure: outcomes.RewardAnswer},
+		`example.nothing.deeper + 1`:                            {Failure: outcomes.RewardMissing},
+		`example.gold == answer`:                                {Failure: outcomes.RewardMissing},
+		`metadata.gold == answer`:                               {Failure: outcomes.RewardMissing},
 		`(example.gold ?? answer) == answer`:                    {Reward: 1},
 		`"gold" in example ? 1 : 0`:                             {Reward: 0},
-		`answer matches example.answer + "("`:                   {Failure: formats.RewardError},
+		`answer matches example.answer + "("`:                   {Failure: outcomes.RewardError},
 		`date("2024-03-01").Unix()`:                             {Reward: 1709251200},
-		`1e308 * 10 * sampled_tokens`:                           {Failure: formats.RewardNotFinite},
+		`1e308 * 10 * sampled_tokens`:                           {Failure: outcomes.RewardNotFinite},
 		`int(example.id[8:]) + (answer matches "[0-9]" ? 1: 0)`: {Reward: 1},
 	} {
 		v := rewardtest.Score(t, rewardtest.New(t, expr.Kind, source, "tree", "slow"), []*score.Row{row})[0]
@@ -90,7 +91,7 @@ func TestItNeedsWhatItMentions(t *testing.T) {
 // TestContentIsTheTextOfParts, when a message has parts.
 func TestContentIsTheTextOfParts(t *testing.T) {
 	r := rewardtest.New(t, expr.Kind, `messages[-1].content == "42" ? 1 : 0`)
-	row := score.Row{Trajectory: &formats.Trajectory{Status: formats.StatusOK, Messages: []formats.Message{
+	row := score.Row{Trajectory: &formats.Trajectory{Status: outcomes.StatusOK, Messages: []formats.Message{
 		{Parent: -1, Role: "assistant", ContentParts: `[{"type":"text","text":"4"},{"type":"text","text":"2"}]`},
 	}}}
 	values := make([]score.Value, 1)

@@ -3,8 +3,8 @@ package expr
 import (
 	"context"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -49,7 +49,7 @@ func (s *steps) value(e *expression.Evaluations, row *score.Row) score.Value {
 	}
 	all := stepsOf(row, env)
 	if len(all) == 0 {
-		return score.Failed(formats.RewardError, "the model wrote no message")
+		return score.Failed(outcomes.RewardError, "the model wrote no message")
 	}
 	var out score.Value
 	for _, step := range all {

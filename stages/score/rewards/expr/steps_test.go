@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -22,7 +22,7 @@ func TestStepsConform(t *testing.T) {
 // answer.
 func TestSteps(t *testing.T) {
 	row := rewardtest.Rows("tree", "slow")[1]
-	row.Known[1].Value, row.Known[1].Failure = nil, formats.RewardTimeout
+	row.Known[1].Value, row.Known[1].Failure = nil, outcomes.RewardTimeout
 	for source, want := range map[string][]float64{
 		`step`:         {0, 1},
 		`steps - step`: {2, 1},
@@ -39,8 +39,8 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s is %+v, want %v", source, v, want)
 		}
 	}
-	for source, want := range map[string]string{`1 / (step - 1)`: formats.RewardNotFinite, `rewards.slow + step`: formats.RewardComponent,
-		`replies[0].content == "1"`: formats.RewardError, `step == 1 ? nil : 0`: formats.RewardAnswer} {
+	for source, want := range map[string]string{`1 / (step - 1)`: outcomes.RewardNotFinite, `rewards.slow + step`: outcomes.RewardComponent,
+		`replies[0].content == "1"`: outcomes.RewardError, `step == 1 ? nil : 0`: outcomes.RewardAnswer} {
 		if v := rewardtest.Score(t, rewardtest.New(t, expr.Steps, source, "tree", "slow"), []*score.Row{row})[0]; v.Failure != want || v.Shaped != nil {
 			t.Errorf("%s is %+v, want %s", source, v, want)
 		}

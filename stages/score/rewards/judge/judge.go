@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -91,7 +92,7 @@ func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error)
 	}
 	request, err := score.NewRequest(row, r.name, r.Seed)
 	if err != nil {
-		return score.Failed(formats.RewardError, "%v", err), nil
+		return score.Failed(outcomes.RewardError, "%v", err), nil
 	}
 	asked := map[string]any{"example": request.Example, "messages": request.Messages}
 	if n := len(request.Messages); n == 0 || string(request.Messages[n-1].Content) != quoted(row.Answer) {
@@ -99,7 +100,7 @@ func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error)
 	}
 	content, err := json.Marshal(asked)
 	if err != nil {
-		return score.Failed(formats.RewardError, "%v", err), nil
+		return score.Failed(outcomes.RewardError, "%v", err), nil
 	}
 	messages := []formats.Message{{Role: "system", Content: fmt.Sprintf(instructions, r.min, r.max, r.Rubric)},
 		{Role: "user", Content: "<conversation>\n" + string(content) + "\n</conversation>"}}

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // ask is how the command line asks: see cmd/rollmill/settings/judge.go.
@@ -130,7 +131,7 @@ func TestAnswersAreMended(t *testing.T) {
 			t.Errorf("%q became %+v in %d questions", text, v, asked)
 		}
 		v = rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m,repairs=0"), rewardtest.Rows()[:1])[0]
-		if want < 0 && (v.Failure != formats.RewardAnswer || v.Error == "") {
+		if want < 0 && (v.Failure != outcomes.RewardAnswer || v.Error == "") {
 			t.Errorf("%q, not sent back, became %+v", text, v)
 		}
 	}
@@ -171,9 +172,9 @@ func TestRepeatsHaveToAgree(t *testing.T) {
 	}{
 		{[]string{"0.2", "0.4", "0.6"}, "", 0.4, ""},
 		{[]string{"0.2", "0.4", "0.6"}, ",agree=0.5", 0.4, ""},
-		{[]string{"0.2", "0.4", "0.6"}, ",agree=0.3", 0, formats.RewardAnswer},
+		{[]string{"0.2", "0.4", "0.6"}, ",agree=0.3", 0, outcomes.RewardAnswer},
 		{[]string{"0.2", "0.4", "oops"}, "", 0.3, ""},
-		{[]string{"0.2", "oops", "oops"}, "", 0, formats.RewardAnswer},
+		{[]string{"0.2", "oops", "oops"}, "", 0, outcomes.RewardAnswer},
 	} {
 		s := judgetest.New(t)
 		var n atomic.Int64
@@ -199,9 +200,9 @@ func TestTheBudgetStops(t *testing.T) {
 		j.Ledger, j.Concurrency = ledger, 1
 		rows := rewardtest.Rows()
 		err := made(t, j, 0, "model=m,max-tokens=100").Score(t.Context(), rows, make([]score.Value, len(rows)))
-		var staged *stages.Error
+		var staged *fault.Error
 		spent := ledger.Spent()
-		if !errors.As(err, &staged) || staged.Kind != stages.KindBudget || spent.Calls == 0 || spent.Calls >= 12 ||
+		if !errors.As(err, &staged) || staged.Kind != fault.Budget || spent.Calls == 0 || spent.Calls >= 12 ||
 			spent.PromptTokens+spent.CompletionTokens > 1000 || spent.Cost > 0.001 {
 			t.Fatalf("%s: %v, spent %+v", name, err, spent)
 		}
@@ -249,13 +250,13 @@ func TestServerFaults(t *testing.T) {
 	s.Answer = func(judgetest.Request, string) (int, string) {
 		return 400, "This model's maximum context length is 10 tokens"
 	}
-	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m"), rewardtest.Rows()[:1])[0]; v.Failure != formats.RewardError ||
+	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m"), rewardtest.Rows()[:1])[0]; v.Failure != outcomes.RewardError ||
 		!strings.Contains(v.Error, "too long") {
 		t.Errorf("too long for the server: %+v", v)
 	}
 	asked := s.Asked.Load()
 	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m,context=1000,max-tokens=900"),
-		rewardtest.Rows()[:1])[0]; v.Failure != formats.RewardError || s.Asked.Load() != asked {
+		rewardtest.Rows()[:1])[0]; v.Failure != outcomes.RewardError || s.Asked.Load() != asked {
 		t.Errorf("too long to be asked: %+v", v)
 	}
 }

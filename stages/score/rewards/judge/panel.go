@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage/regular"
 )
@@ -88,9 +89,9 @@ func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.
 		var odd *nonsense
 		switch {
 		case errors.As(err, &odd):
-			failed = score.Failed(formats.RewardAnswer, "%v", odd.reason)
+			failed = score.Failed(outcomes.RewardAnswer, "%v", odd.reason)
 		case errors.Is(err, score.ErrTooLong), errors.Is(err, score.ErrRefused):
-			failed = score.Failed(formats.RewardError, "%v", err)
+			failed = score.Failed(outcomes.RewardError, "%v", err)
 		case err != nil:
 			return nil, err
 		default:
@@ -114,7 +115,7 @@ func (p *Panel) mean(votes [][]float64, i int) score.Value {
 		low, high, sum = min(low, v[i]), max(high, v[i]), sum+v[i]
 	}
 	if p.Agree > 0 && high-low > p.Agree {
-		return score.Failed(formats.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes),
+		return score.Failed(outcomes.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes),
 			low, high)
 	}
 	return score.Value{Reward: sum / float64(len(votes))}

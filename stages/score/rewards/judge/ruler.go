@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -110,7 +111,7 @@ func (r *rulerReward) group(ctx context.Context, rows []*score.Row, values []sco
 		path, err := messages(rows[i], r.name)
 		if err != nil {
 			for _, k := range at {
-				values[k] = score.Failed(formats.RewardError, "trajectory %s: %v", rows[i].TrajectoryID, err)
+				values[k] = score.Failed(outcomes.RewardError, "trajectory %s: %v", rows[i].TrajectoryID, err)
 			}
 			return nil
 		}

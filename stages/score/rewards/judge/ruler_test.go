@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
@@ -105,7 +105,7 @@ func TestKnownWeaknesses(t *testing.T) {
 				t.Errorf("%d questions, not 2", s.Asked.Load())
 			}
 			for i, v := range rewardtest.Score(t, rulerMade(t, s.Judging(rulerAsk), 0, "model=m,repairs=0"), group()) {
-				if v.Failure != formats.RewardAnswer || !strings.Contains(v.Error, c.want) {
+				if v.Failure != outcomes.RewardAnswer || !strings.Contains(v.Error, c.want) {
 					t.Errorf("refused, row %d is %+v, want %q", i, v, c.want)
 				}
 			}
@@ -147,7 +147,7 @@ func TestAContextTooLong(t *testing.T) {
 	}
 	for name, values := range map[string][]score.Value{"before": values, "server": rewardtest.Score(t, rulerMade(t, s.Judging(rulerAsk), 0, "model=m"), rows)} {
 		for i, v := range values {
-			if tooLong := i >= 3; tooLong != (v.Failure == formats.RewardError && strings.Contains(v.Error, "too long")) || !tooLong && v.Failure != "" {
+			if tooLong := i >= 3; tooLong != (v.Failure == outcomes.RewardError && strings.Contains(v.Error, "too long")) || !tooLong && v.Failure != "" {
 				t.Errorf("%s: row %d is %+v", name, i, v)
 			}
 		}
@@ -218,7 +218,7 @@ func TestRulerRepeatsHaveToAgree(t *testing.T) {
 		return 200, `{"scores":[` + strings.Join(scores, ",") + `]}`
 	}
 	for i, v := range rewardtest.Score(t, rulerMade(t, s.Judging(rulerAsk), 0, "model=m,repeats=2,agree=0.3"), group()) {
-		if odd := i == 1; odd != (v.Failure == formats.RewardAnswer) || !odd && v.Reward != 0.5 {
+		if odd := i == 1; odd != (v.Failure == outcomes.RewardAnswer) || !odd && v.Reward != 0.5 {
 			t.Errorf("row %d is %+v", i, v)
 		}
 	}

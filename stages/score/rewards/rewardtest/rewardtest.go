@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/score"
@@ -79,7 +81,7 @@ func (s Suite) values(t *testing.T) {
 	rows := append(Rows(s.Known...), Empty(s.Known...)...)
 	for i, v := range Score(t, s.reward(t), rows) {
 		switch {
-		case v.Failure != "" && !slices.Contains(formats.RewardFailures, v.Failure):
+		case v.Failure != "" && !slices.Contains(outcomes.RewardFailures, v.Failure):
 			t.Errorf("row %d: %q is not of the closed list", i, v.Failure)
 		case v.Failure != "" && v.Error == "":
 			t.Errorf("row %d: failure %s does not say why", i, v.Failure)
@@ -230,7 +232,7 @@ var mayLack = []string{"run", "answer", "stop_reason", "failure_class", "model",
 
 // dropColumns empties those that a reward does not read.
 func dropColumns(t *formats.Trajectory, read []string) {
-	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
 		if slices.Contains(mayLack, f.Name) && !slices.Contains(read, f.Name) {
 			f.In(reflect.ValueOf(t).Elem()).SetZero()
 		}

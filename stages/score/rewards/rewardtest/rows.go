@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -30,7 +31,7 @@ func row(e, g int, known []string) *score.Row {
 	t := &formats.Trajectory{
 		TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, Generation: int32(g),
 		Example: fmt.Sprintf(`{"id": %q, "question": "how many?", "answer": "The answer is %d.", "n": %d, "nested": {"words": ["a", "b"]}}`, id, e, e),
-		Answer:  answer, Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy",
+		Answer:  answer, Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy",
 		PromptTokens: 12, CompletionTokens: int32(5 + 10*g), SampledTokens: int32(5 + 10*g), Metadata: `{"turns": 2}`,
 		Calls:    []formats.Call{{Model: "policy", Target: true, Tools: 0}, {Model: "policy", Target: true, Tools: 0}},
 		ToolSets: []string{`[{"type":"function","function":{"name":"count"}}]`},
@@ -46,7 +47,7 @@ func row(e, g int, known []string) *score.Row {
 		},
 	}
 	if g == 2 {
-		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
+		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	}
 	return &score.Row{Trajectory: t, Known: rewards(known, float64(g)), Shaped: shaped(known, g)}
 }
@@ -67,7 +68,7 @@ func shaped(names []string, g int) map[string][]float64 {
 func rewards(names []string, value float64) []formats.NamedReward {
 	var out []formats.NamedReward
 	for _, name := range names {
-		n := formats.NamedReward{Name: name, Weight: 1, Failure: formats.RewardTimeout, Error: "too slow"}
+		n := formats.NamedReward{Name: name, Weight: 1, Failure: outcomes.RewardTimeout, Error: "too slow"}
 		if value < 2 {
 			n = formats.NamedReward{Name: name, Weight: 1, Value: &value}
 		}
@@ -78,10 +79,10 @@ func rewards(names []string, value float64) []formats.NamedReward {
 
 // Empty returns rows in which everything optional is null.
 func Empty(known ...string) []*score.Row {
-	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: formats.StatusOK,
-		StopReason: formats.StopDone}
-	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: formats.StatusOK,
-		StopReason: formats.StopDone,
+	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: outcomes.StatusOK,
+		StopReason: outcomes.StopDone}
+	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: outcomes.StatusOK,
+		StopReason: outcomes.StopDone,
 		Example:    `{"answer": null}`, Messages: []formats.Message{{Parent: -1, Role: "assistant", Sampled: true, Call: 7}}}
 	return []*score.Row{{Trajectory: bare, Known: rewards(known, 2)}, {Trajectory: hollow}}
 }

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/sequences"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // answer is what the teacher says of a sequence's trained tokens, in order. It is what
@@ -70,7 +71,7 @@ func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequenc
 		return nil, err
 	}
 	if err := sameTokens(row, s, places); err != nil {
-		return nil, stages.Errorf(stages.KindFailed, "a teacher needs the policy's tokenizer", "reward %q: trajectory %q: %w", r.Name,
+		return nil, fault.Errorf(fault.Failed, "a teacher needs the policy's tokenizer", "reward %q: trajectory %q: %w", r.Name,
 			row.TrajectoryID, err)
 	}
 	out = answer{}
@@ -84,7 +85,7 @@ func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequenc
 		}
 	}
 	if len(out.TopIDs) != k*s.Tokens {
-		return nil, failed(formats.RewardAnswer, "%d alternatives for %d tokens, and %d were asked for", len(out.TopIDs), s.Tokens, k)
+		return nil, failed(outcomes.RewardAnswer, "%d alternatives for %d tokens, and %d were asked for", len(out.TopIDs), s.Tokens, k)
 	}
 	if r.Judging.Store != nil {
 		data, err := json.Marshal(out)
@@ -124,12 +125,12 @@ func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([
 	}
 	settle(int64(len(ids)), 1)
 	if len(places) != len(ids) {
-		return nil, failed(formats.RewardAnswer, "log probabilities of %d places for a prompt of %d ids", len(places), len(ids))
+		return nil, failed(outcomes.RewardAnswer, "log probabilities of %d places for a prompt of %d ids", len(places), len(ids))
 	}
 	places = places[len(ids)-len(s.Response):]
 	for i, p := range places {
 		if s.Mask[i] && !p.known {
-			return nil, failed(formats.RewardAnswer, "no log probability of id %d", s.Response[i])
+			return nil, failed(outcomes.RewardAnswer, "no log probability of id %d", s.Response[i])
 		}
 	}
 	return places, nil
@@ -148,7 +149,7 @@ func (r *reward) post(ctx context.Context, path string, body, answer any) error 
 	case remote.MendOf(err) != "":
 		return remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: the teacher at %q: %w", r.Name, r.url, err)
 	case errors.As(err, &e) && (e.Unsent || e.Retry):
-		return stages.Errorf(stages.KindTemporary, "check that the engine runs, and the URL; answers that were paid for are kept", "%w", err)
+		return fault.Errorf(fault.Temporary, "check that the engine runs, and the URL; answers that were paid for are kept", "%w", err)
 	}
-	return failed(formats.RewardError, "%v", err)
+	return failed(outcomes.RewardError, "%v", err)
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -52,7 +52,7 @@ func isLogprob(x float64) bool { return x >= -math.MaxFloat32 && x <= score.Roun
 // add adds an alternative.
 func (p *place) add(id int32, logprob float64) error {
 	if id < 0 || !isLogprob(logprob) {
-		return failed(formats.RewardAnswer, "the answer has an alternative with id %d and log probability %v; an id is at least 0, "+
+		return failed(outcomes.RewardAnswer, "the answer has an alternative with id %d and log probability %v; an id is at least 0, "+
 			"a log probability at most 0", id, logprob)
 	}
 	p.top = append(p.top, token{id, logprob})
@@ -78,7 +78,7 @@ func (r *reward) vllm(ctx context.Context, ids []int32) ([]place, error) {
 		return nil, err
 	}
 	if len(answer.Choices) == 0 || answer.Choices[0].Prompt == nil {
-		return nil, failed(formats.RewardAnswer, "the answer has no prompt_logprobs; is it a vLLM?")
+		return nil, failed(outcomes.RewardAnswer, "the answer has no prompt_logprobs; is it a vLLM?")
 	}
 	out := make([]place, len(answer.Choices[0].Prompt))
 	for i, at := range answer.Choices[0].Prompt[:min(len(out), len(ids))] {
@@ -111,12 +111,12 @@ func (r *reward) sglang(ctx context.Context, ids []int32) ([]place, error) {
 		return nil, err
 	}
 	if answer.Meta.Own == nil {
-		return nil, failed(formats.RewardAnswer, "the answer has no input_token_logprobs; is it an SGLang?")
+		return nil, failed(outcomes.RewardAnswer, "the answer has no input_token_logprobs; is it an SGLang?")
 	}
 	out := make([]place, len(answer.Meta.Own))
 	for i, t := range answer.Meta.Own[:min(len(out), len(ids))] {
 		if t.id != ids[i] {
-			return nil, failed(formats.RewardAnswer, "the answer has id %d where the prompt has %d", t.id, ids[i])
+			return nil, failed(outcomes.RewardAnswer, "the answer has id %d where the prompt has %d", t.id, ids[i])
 		}
 		out[i].text = t.text
 		out[i].set(t.logprob)
@@ -155,7 +155,7 @@ func (r *reward) hintIDs(ctx context.Context, hint string) ([]int32, error) {
 	err := root.post(ctx, "/tokenize", map[string]any{"model": r.Model, "add_generation_prompt": false,
 		"messages": []map[string]string{{"role": "system", "content": hint}}}, &answer)
 	if err == nil && len(answer.Tokens) == 0 {
-		err = failed(formats.RewardAnswer, "/tokenize gave no ids of the hint")
+		err = failed(outcomes.RewardAnswer, "/tokenize gave no ids of the hint")
 	}
 	return answer.Tokens, err
 }

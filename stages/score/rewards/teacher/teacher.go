@@ -35,6 +35,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -128,7 +129,7 @@ func (r *reward) value(ctx context.Context, row *score.Row) (v score.Value, err 
 	}
 	all, problem := sequences.Of(row.Trajectory)
 	if problem != nil {
-		return score.Failed(formats.RewardMissing, "%v", problem), nil
+		return score.Failed(outcomes.RewardMissing, "%v", problem), nil
 	}
 	hint := ""
 	if r.Hint != "" {
@@ -138,7 +139,7 @@ func (r *reward) value(ctx context.Context, row *score.Row) (v score.Value, err 
 			return score.FieldFailed(err), nil
 		}
 		if hint = text; !is || text == "" {
-			return score.Failed(formats.RewardMissing, "the example's field %q is no text", r.Hint), nil
+			return score.Failed(outcomes.RewardMissing, "the example's field %q is no text", r.Hint), nil
 		}
 	}
 	tokens := 0

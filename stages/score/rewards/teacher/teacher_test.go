@@ -14,16 +14,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher/teachertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // attempt is two turns and a branch of the first answer, with a hint.
 func attempt() *score.Row {
-	return &score.Row{Trajectory: &formats.Trajectory{TrajectoryID: "t", Status: formats.StatusOK, Example: `{"solution":"no"}`, PayloadDigest: "d",
+	return &score.Row{Trajectory: &formats.Trajectory{TrajectoryID: "t", Status: outcomes.StatusOK, Example: `{"solution":"no"}`, PayloadDigest: "d",
 		Calls: []formats.Call{{Target: true}, {Target: true}, {Target: true}},
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Call: -1, Content: "q"},
@@ -124,8 +125,8 @@ func TestAnswersAreKept(t *testing.T) {
 			t.Errorf("%s: asked %d times, %v", other, e.Asked.Load()-before, err)
 		}
 	}
-	var spent *stages.Error
-	if _, err := value(t, e.URL+"/v1,model=o", attempt(), judging); !errors.As(err, &spent) || spent.Kind != stages.KindBudget {
+	var spent *fault.Error
+	if _, err := value(t, e.URL+"/v1,model=o", attempt(), judging); !errors.As(err, &spent) || spent.Kind != fault.Budget {
 		t.Errorf("%v", err)
 	}
 }
@@ -213,10 +214,10 @@ func TestRowsWithoutIDsAreNotSent(t *testing.T) {
 	e := teachertest.Start(t)
 	row := attempt()
 	row.Messages[1].TokenIDs = nil
-	if v, err := value(t, e.URL+"/v1,model=m", row, score.Judging{}); err != nil || v.Failure != formats.RewardMissing || e.Asked.Load() > 0 {
+	if v, err := value(t, e.URL+"/v1,model=m", row, score.Judging{}); err != nil || v.Failure != outcomes.RewardMissing || e.Asked.Load() > 0 {
 		t.Errorf("%+v %v", v, err)
 	}
-	if v, err := value(t, e.URL+"/v1,model=m,hint=answer", attempt(), score.Judging{}); err != nil || v.Failure != formats.RewardMissing {
+	if v, err := value(t, e.URL+"/v1,model=m,hint=answer", attempt(), score.Judging{}); err != nil || v.Failure != outcomes.RewardMissing {
 		t.Errorf("%+v %v", v, err)
 	}
 }

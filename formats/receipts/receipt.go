@@ -1,4 +1,4 @@
-package formats
+package receipts
 
 import (
 	"encoding/json"
@@ -82,8 +82,8 @@ func (p Policy) Names(model string) bool {
 }
 
 const (
-	ReceiptFormat = "rollmill-receipt/1"
-	ReceiptFile   = "_receipt.json"
+	Format = "rollmill-receipt/1"
+	File   = "_receipt.json"
 )
 
 // The states of a submission.

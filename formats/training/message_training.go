@@ -1,4 +1,4 @@
-package formats
+package training
 
 // MessageAdvantage is the advantage of a sampled message whose tokens do not have that
 // of the trajectory.

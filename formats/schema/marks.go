@@ -1,4 +1,4 @@
-package formats
+package schema
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ type Marks struct {
 
 // MarksOf returns the marks of a row type as JSON.
 func MarksOf(row reflect.Type) string {
-	m := Marks{Schema: SchemaVersion}
+	m := Marks{Schema: Version}
 	m.add("", row)
 	text, _ := json.Marshal(m) // it has only strings
 	return string(text)

@@ -1,4 +1,4 @@
-package formats
+package outcomes
 
 // The states of a trajectory (column status). Each trajectory ends in exactly
 // one.

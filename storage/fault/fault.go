@@ -1,4 +1,4 @@
-package stages
+package fault
 
 import (
 	"errors"
@@ -6,16 +6,16 @@ import (
 )
 
 // Kind is the kind of an error that a calling program may act on; each has one
-// exit code (see cmd/internal/cli/exit.go). Bad input is formats.ErrInvalid, and a
+// exit code (see cmd/internal/cli/exit.go). Bad input is fault.ErrInvalid, and a
 // refused gate is dataset.GateError; neither needs a kind here.
 type Kind string
 
 const (
-	KindFailed    Kind = "failed"    // exit 1
-	KindUsage     Kind = "usage"     // exit 2: an option or the config is wrong
-	KindBudget    Kind = "budget"    // exit 5: a budget is spent, or a service refuses everybody; the work is kept
-	KindPerson    Kind = "person"    // exit 6: manual action required; see the hint
-	KindTemporary Kind = "temporary" // exit 75: the same command may succeed later
+	Failed    Kind = "failed"    // exit 1
+	Usage     Kind = "usage"     // exit 2: an option or the config is wrong
+	Budget    Kind = "budget"    // exit 5: a budget is spent, or a service refuses everybody; the work is kept
+	Person    Kind = "person"    // exit 6: manual action required; see the hint
+	Temporary Kind = "temporary" // exit 75: the same command may succeed later
 )
 
 // Error is an error with a kind and a hint.

@@ -1,4 +1,4 @@
-package formats
+package outcomes
 
 import "testing"
 
@@ -11,12 +11,12 @@ func TestFinishReasonsAreAClosedList(t *testing.T) {
 		"abort": FinishFailed, "error": FinishFailed, "cancelled": FinishFailed, "content_filter": FinishFailed, "": FinishFailed, "null": FinishFailed,
 		"something new": FinishFailed,
 	} {
-		if got := FinishState(reason, nil); got != want {
+		if got := Finish(reason, nil); got != want {
 			t.Errorf("%q is %s, want %s", reason, got, want)
 		}
 	}
-	if FinishState("content_filter", []string{"Content_Filter"}) != FinishEnded || FinishState("", []string{"null"}) != FinishEnded ||
-		FinishState("abort", []string{"error"}) != FinishFailed {
+	if Finish("content_filter", []string{"Content_Filter"}) != FinishEnded || Finish("", []string{"null"}) != FinishEnded ||
+		Finish("abort", []string{"error"}) != FinishFailed {
 		t.Error("only a reason that is accepted by name counts as ended")
 	}
 }

@@ -1,4 +1,4 @@
-package formats
+package training
 
 import "math"
 

@@ -1,4 +1,4 @@
-package formats
+package decision
 
 import (
 	"fmt"
@@ -24,13 +24,13 @@ const (
 	funnelSuffix = ".trajectories"
 )
 
-// FunnelGroups returns the name of the manifest's fact that counts the groups a
+// OfGroups returns the name of the manifest's fact that counts the groups a
 // rule removed completely.
-func FunnelGroups(rule string) string { return funnelPrefix + rule + ".groups" }
+func OfGroups(rule string) string { return funnelPrefix + rule + ".groups" }
 
-// FunnelTrajectories returns the name of the fact that counts the trajectories
+// OfTrajectories returns the name of the fact that counts the trajectories
 // it refused.
-func FunnelTrajectories(rule string) string { return funnelPrefix + rule + funnelSuffix }
+func OfTrajectories(rule string) string { return funnelPrefix + rule + funnelSuffix }
 
 // Funnel returns the funnel of a curated dataset, from its input counts and its
 // manifest's facts: first failed trajectories and those without reward, then
@@ -41,8 +41,8 @@ func FunnelTrajectories(rule string) string { return funnelPrefix + rule + funne
 func Funnel(order []string, groups, trajectories int64, facts map[string]float64) []FunnelStep {
 	var steps []FunnelStep
 	for _, rule := range funnelRules(order, facts) {
-		s := FunnelStep{Rule: rule, Groups: int64(facts[FunnelGroups(rule)]),
-			Trajectories: int64(facts[FunnelTrajectories(rule)])}
+		s := FunnelStep{Rule: rule, Groups: int64(facts[OfGroups(rule)]),
+			Trajectories: int64(facts[OfTrajectories(rule)])}
 		groups, trajectories = groups-s.Groups, trajectories-s.Trajectories
 		s.GroupsLeft, s.TrajectoriesLeft = groups, trajectories
 		steps = append(steps, s)

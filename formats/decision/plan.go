@@ -1,4 +1,4 @@
-package formats
+package decision
 
 // Planned is a row of _plan: an example that should get more generations, and
 // the statistics of its group in curate.

@@ -1,4 +1,4 @@
-package formats
+package decision
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 // TestFunnelShowsWhatRefused checks that the table has the steps that refused
 // something, and that there is no table without one.
 func TestFunnelShowsWhatRefused(t *testing.T) {
-	facts := map[string]float64{FunnelTrajectories("flat"): 4, FunnelGroups("flat"): 1, FunnelTrajectories("length"): 1, FunnelTrajectories("leak"): 0}
+	facts := map[string]float64{OfTrajectories("flat"): 4, OfGroups("flat"): 1, OfTrajectories("length"): 1, OfTrajectories("leak"): 0}
 	steps := Funnel([]string{"leak", "flat", "length"}, 3, 12, facts)
 	var text strings.Builder
 	if err := WriteFunnel(&text, steps); err != nil {

@@ -1,4 +1,4 @@
-package formats
+package outcomes
 
 import (
 	"slices"
@@ -31,9 +31,9 @@ var (
 		"repetition"}
 )
 
-// FinishState returns FinishEnded, FinishTruncated or FinishFailed for the
+// Finish returns FinishEnded, FinishTruncated or FinishFailed for the
 // finish reason of an answer; accept names reasons that also count as ended.
-func FinishState(reason string, accept []string) string {
+func Finish(reason string, accept []string) string {
 	name := strings.ToLower(strings.TrimSpace(reason))
 	switch {
 	case slices.Contains(EndedReasons, name):

@@ -1,4 +1,4 @@
-package formats
+package schema
 
 // The accepted sources of token ids, in order of preference (column
 // token_source). The order follows common practice: vLLM, SGLang, vLLM's

@@ -1,4 +1,4 @@
-package formats
+package fault
 
 // HintOf returns the first hint in an error's tree that is not empty: what its method Hint
 // returns. It is "" if there is none.

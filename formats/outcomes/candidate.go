@@ -1,4 +1,4 @@
-package formats
+package outcomes
 
 // Why a candidate that the agent did not score is kept (column
 // candidates.reason).

@@ -1,4 +1,4 @@
-package formats
+package decision
 
 // Decision is a row of _decisions: what curate did with one input trajectory.
 type Decision struct {

@@ -1,4 +1,10 @@
-package formats
+package schema
+
+import (
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
+)
 
 import "slices"
 
@@ -24,9 +30,9 @@ var (
 		"were recorded", Null: "it is no fork", Since: "2.3"}
 	forkCall = Column{Path: "fork_call", Type: i32, Meaning: "index in the calls of that trajectory of the first call that was sampled anew",
 		Null: forkedFrom.Null, Since: "2.3"}
-	status       = Column{Path: "status", Type: str, Meaning: oneOf(Statuses)}
+	status       = Column{Path: "status", Type: str, Meaning: oneOf(outcomes.Statuses)}
 	statusOfBase = Column{Path: "status", Type: str,
-		Meaning: "the trajectory's, repeated so that this dataset can be read alone: " + oneOf(Statuses)}
+		Meaning: "the trajectory's, repeated so that this dataset can be read alone: " + oneOf(outcomes.Statuses)}
 	reward = Column{Path: "reward", Type: f64, Meaning: "the total: the weighted sum of rewards",
 		Null: "there is no reward: the trajectory failed, or a component has no value; never replaced by 0"}
 	shaped = Column{Path: "shaped_rewards", Type: "list of float64",
@@ -37,7 +43,7 @@ var rewardColumns = under("rewards", []Column{
 	{Path: "name", Type: str, Meaning: "the component's name, as in `--reward NAME=…`"},
 	{Path: "value", Type: f64, Meaning: "the component's value", Null: "it failed or was not computed; `failure` says which"},
 	{Path: "weight", Type: f64, Meaning: "its weight in the total"},
-	{Path: "failure", Type: str, Meaning: "why the value is null: " + oneOf(RewardFailures), Null: "there is a value"},
+	{Path: "failure", Type: str, Meaning: "why the value is null: " + oneOf(outcomes.RewardFailures), Null: "there is a value"},
 	{Path: "error", Type: str, Meaning: "the failure as text", Null: "none"},
 })
 
@@ -65,8 +71,8 @@ var trajectoryColumns = slices.Concat(
 			Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message, of its " +
 				"parts if it has them, without a refusal", Null: "nothing was sampled, or its text is empty", Paged: true},
 		status,
-		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(StopReasons)},
-		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(FailureClasses), Null: "status is not failed"},
+		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(outcomes.StopReasons)},
+		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(outcomes.FailureClasses), Null: "status is not failed"},
 		{Path: "error", Type: str, Meaning: "the failure as text, with the end of the program's stderr", Null: "none"},
 		{Path: "model", Type: str, Meaning: "the target model's name", Null: "the model was not asked"},
 		{Path: "policy_version", Type: i64, Meaning: "which weights answered the target calls",
@@ -188,7 +194,7 @@ var candidateColumns = slices.Concat([]Column{
 	{Path: "score", Type: f64, Meaning: "the agent's score of it, higher is better", Null: "not scored"},
 	{Path: "metadata", Type: str, Meaning: "a JSON object", Null: "nothing"},
 	{Path: "reason", Type: str,
-		Meaning: "why it is kept: " + oneOf(CandidateReasons) +
+		Meaning: "why it is kept: " + oneOf(outcomes.CandidateReasons) +
 			" (another choice of one call, or an answer after which the agent asked again); it is not trained",
 		Null: "the agent scored it"},
 	{Path: "reasoning", Type: str, Meaning: "as the message's", Null: "none", Heavy: true},
@@ -213,7 +219,7 @@ var scoreColumns = slices.Concat(
 	},
 	signalColumns,
 	[]Column{
-		{Path: "failure", Type: str, Meaning: "why reward is null: " + oneOf(RewardFailures), Null: "there is a reward"},
+		{Path: "failure", Type: str, Meaning: "why reward is null: " + oneOf(outcomes.RewardFailures), Null: "there is a reward"},
 		{Path: "error", Type: str, Meaning: "the failure as text", Null: "none"},
 	},
 )
@@ -231,7 +237,7 @@ var memberColumns = slices.Concat(
 	[]Column{
 		{Path: "no_advantage", Type: str,
 			Meaning: "why advantage is null: " +
-				oneOf([]string{NoAdvantageFailed, NoAdvantageUnscored, NoAdvantageSingleton}), Null: "there is one"},
+				oneOf([]string{training.NoAdvantageFailed, training.NoAdvantageUnscored, training.NoAdvantageSingleton}), Null: "there is one"},
 	},
 )
 
@@ -260,7 +266,7 @@ var signalColumns = under("signals", []Column{
 var lossColumns = under("losses", []Column{
 	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message; it trains with the losses that are listed, and one " +
 		"without any with rl", Since: "2.2"},
-	{Path: "loss", Type: str, Meaning: oneOf(Losses), Since: "2.2"},
+	{Path: "loss", Type: str, Meaning: oneOf(training.Losses), Since: "2.2"},
 	{Path: "weight", Type: f64, Meaning: "of each of its tokens in that loss", Since: "2.2"},
 	{Path: "reference", Type: "list of float32", Unit: "nats", Meaning: "of ref_kl: the log probability of each of its token_ids under " +
 		"the other model", Null: "another loss", Since: "2.2"},
@@ -345,7 +351,7 @@ var plannedColumns = []Column{
 	{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` are repeated, not sampled",
 		Null: "attempts from the start", Since: "2.3"},
 	{Path: "fork_call", Type: i32, Meaning: "index in its calls of the first that is sampled anew", Null: "attempts from the start", Since: "2.3"},
-	{Path: "reason", Type: str, Meaning: "why: " + oneOf(PlanReasons)},
+	{Path: "reason", Type: str, Meaning: "why: " + oneOf(decision.PlanReasons)},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward"},
 	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "of these, failed or skipped"},

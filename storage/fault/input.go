@@ -1,4 +1,4 @@
-package formats
+package fault
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 // an incomplete or changed dataset. Commands exit with code 4.
 var ErrInvalid = errors.New("invalid input")
 
-// InputError describes bad input: where it is, what is wrong, and what may
+// Input describes bad input: where it is, what is wrong, and what may
 // help.
-type InputError struct {
+type Input struct {
 	Place string // dataset, part or file, as a URI or a path
 	Row   int64  // from 0; -1 when the error is not about one row
 	What  string // the problem, quoting the offending value
@@ -21,17 +21,17 @@ type InputError struct {
 }
 
 // Invalid returns an InputError that is not about one row.
-func Invalid(place, hint string, err error, format string, args ...any) *InputError {
-	return &InputError{Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: err}
+func Invalid(place, hint string, err error, format string, args ...any) *Input {
+	return &Input{Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: err}
 }
 
 // InRow makes the error one about a row, from 0.
-func (e *InputError) InRow(row int64) *InputError {
+func (e *Input) InRow(row int64) *Input {
 	e.Row = row
 	return e
 }
 
-func (e *InputError) Error() string {
+func (e *Input) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", e.Place)
 	if e.Row >= 0 {
@@ -45,7 +45,7 @@ func (e *InputError) Error() string {
 }
 
 // Unwrap makes errors.Is(err, ErrInvalid) true.
-func (e *InputError) Unwrap() []error {
+func (e *Input) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrInvalid}
 	}
@@ -53,4 +53,4 @@ func (e *InputError) Unwrap() []error {
 }
 
 // Hint returns what the command line prints after the error.
-func (e *InputError) Hint() string { return e.Help }
+func (e *Input) Hint() string { return e.Help }

@@ -1,4 +1,4 @@
-package formats
+package training
 
 // Why an advantage is null (column no_advantage).
 const (

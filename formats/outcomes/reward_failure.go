@@ -1,4 +1,4 @@
-package formats
+package outcomes
 
 // Why a reward is null (columns failure, rewards.failure).
 const (

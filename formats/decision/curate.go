@@ -1,4 +1,8 @@
-package formats
+package decision
+
+import (
+	"github.com/rollmill/rollmill/formats/training"
+)
 
 import "encoding/json"
 
@@ -22,7 +26,7 @@ type CurateState struct {
 
 	Recomputed bool `json:"recomputed,omitempty"` // advantages were computed again from the remaining members
 	// of this dataset; a batch step is done, a whitening is left to the trainer
-	Advantages *GroupState `json:"advantages,omitempty"`
+	Advantages *training.GroupState `json:"advantages,omitempty"`
 }
 
 // RulePools is the key of the difficulty pools in CurateState.Rules.

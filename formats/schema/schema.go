@@ -1,4 +1,4 @@
-package formats
+package schema
 
 // A Kind is the kind of the rows in a dataset's main table.
 type Kind string
@@ -9,9 +9,9 @@ const (
 	KindGroups       Kind = "groups"       // Member, thin
 )
 
-// SchemaVersion is the version of every row kind, "major.minor". Readers
+// Version is the version of every row kind, "major.minor". Readers
 // ignore columns that a newer minor version added and refuse another major.
-const SchemaVersion = "2.4"
+const Version = "2.4"
 
 // The further tables of a dataset.
 const (
