@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // maxNamed is the most examples that a line names, maxTable the most that have a table.
@@ -26,8 +26,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(out, "examples\t%d, %s: %d failed, %d without a reward\n", r.Examples, plural.Of(r.Trajectories, "trajectory"),
 		r.Failed, r.Unscored)
 	fmt.Fprintf(out, "mean reward\t%s\n", r.Mean.text())
-	fmt.Fprintf(out, "spread\tstd %s, within an example %s, from %s to %s\n", number(r.Std), number(r.Within), number(r.Min),
-		number(r.Max))
+	fmt.Fprintf(out, "spread\tstd %s, within an example %s, from %s to %s\n", text.Float(r.Std), text.Float(r.Within), text.Float(r.Min),
+		text.Float(r.Max))
 	fmt.Fprintf(out, "solved\t%s, at a reward of %g or more\n", r.Figures.Solved.text(), r.Solved)
 	if r.TokensPerSolve != nil {
 		fmt.Fprintf(out, "for one solved\t%.0f tokens, %.3g s\n", *r.TokensPerSolve, *r.SecondsPerSolve)
@@ -46,7 +46,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Rewards)) {
 		f := r.Rewards[name]
-		fmt.Fprintf(out, "%s\t%s\t%s\t%d\n", name, f.Mean.text(), number(f.Std), f.Unscored)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%d\n", name, f.Mean.text(), text.Float(f.Std), f.Unscored)
 	}
 	r.writeExamples(out)
 	field := ""
@@ -59,11 +59,11 @@ func (r *Result) WriteText(w io.Writer) error {
 			}
 			fmt.Fprintln(out, "\ttokens for one solved\tseconds")
 		}
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s", cmp.Or(inspect.Line(s.Value), "(none)"), s.Examples, s.Mean.text(), s.Figures.Solved.text())
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s", cmp.Or(text.Line(s.Value), "(none)"), s.Examples, s.Mean.text(), s.Figures.Solved.text())
 		for _, p := range r.PassAtK {
 			fmt.Fprintf(out, "\t%s", s.at(p.K))
 		}
-		fmt.Fprintf(out, "\t%s\t%s\n", number(s.TokensPerSolve), number(s.SecondsPerSolve))
+		fmt.Fprintf(out, "\t%s\t%s\n", text.Float(s.TokensPerSolve), text.Float(s.SecondsPerSolve))
 	}
 	return out.Flush()
 }
@@ -74,7 +74,7 @@ func (r *Result) writePassed(w io.Writer) {
 		var ids []string
 		for _, f := range r.ByExample {
 			if f.Attempts > 0 && f.Solved == share*f.Attempts {
-				ids = append(ids, cut(inspect.Line(f.ID), 32))
+				ids = append(ids, text.Short(text.Line(f.ID), 32))
 			}
 		}
 		n := len(ids)
@@ -97,12 +97,12 @@ func (r *Result) writeExamples(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\ttokens\tseconds")
 	for _, f := range r.ByExample {
-		fmt.Fprintf(w, "%s\t%d\t%d of %d [%s, %s]", cut(inspect.Line(f.ID), 32), f.Failed, f.Solved, f.Attempts,
-			number(f.Low), number(f.High))
+		fmt.Fprintf(w, "%s\t%d\t%d of %d [%s, %s]", text.Short(text.Line(f.ID), 32), f.Failed, f.Solved, f.Attempts,
+			text.Float(f.Low), text.Float(f.High))
 		for _, p := range f.PassAtK {
-			fmt.Fprintf(w, "\t%s", number(p.Value))
+			fmt.Fprintf(w, "\t%s", text.Float(p.Value))
 		}
-		fmt.Fprintf(w, "\t%s\t%s\n", number(f.Tokens), number(f.Seconds))
+		fmt.Fprintf(w, "\t%s\t%s\n", text.Float(f.Tokens), text.Float(f.Seconds))
 	}
 }
 
@@ -123,11 +123,4 @@ func (e *Estimate) text() string {
 		return fmt.Sprintf("%.4g", e.Value)
 	}
 	return fmt.Sprintf("%.4g [%.4g, %.4g]", e.Value, *e.Low, *e.High)
-}
-
-func number(v *float64) string {
-	if v == nil {
-		return "null"
-	}
-	return fmt.Sprintf("%.4g", *v)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // Parting is where another attempt at the best attempt's example did something else.
@@ -66,12 +67,12 @@ func said(t *formats.Trajectory) (out []string) {
 
 func (p *Parting) write(w io.Writer) {
 	fmt.Fprintf(w, "\nattempts %d and %d at %s part at message [%d]\n", p.Generations[0], p.Generations[1],
-		cut(inspect.Line(p.ExampleID), 32), p.Message)
-	for i, text := range p.Texts {
-		if text == "" {
-			text = "had ended"
+		text.Short(text.Line(p.ExampleID), 32), p.Message)
+	for i, said := range p.Texts {
+		if said == "" {
+			said = "had ended"
 		}
-		fmt.Fprintf(w, "    attempt %d, reward %s: %s\n", p.Generations[i], number(p.Rewards[i]),
-			cut(inspect.Line(strings.TrimSpace(text)), 120))
+		fmt.Fprintf(w, "    attempt %d, reward %s: %s\n", p.Generations[i], text.Float(p.Rewards[i]),
+			text.Short(text.Line(strings.TrimSpace(said)), 120))
 	}
 }

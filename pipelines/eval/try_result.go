@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -210,10 +211,10 @@ func (r *TryResult) Err() error {
 }
 
 // lastLine returns the line that names the cause, and where the user's code is.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	line := inspect.Line(text[strings.LastIndex(text, "\n")+1:])
-	if place := traceback.Place(text); place != "" {
+func lastLine(said string) string {
+	said = strings.TrimSpace(said)
+	line := text.Line(said[strings.LastIndex(said, "\n")+1:])
+	if place := traceback.Place(said); place != "" {
 		line += " (" + place + ")"
 	}
 	return line

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // minLines is how much of a conversation is shown on the smallest screen.
@@ -50,11 +51,11 @@ func (r *TryResult) writeAttempts(w io.Writer) {
 	fmt.Fprintf(out, "attempt\texample\tstatus\treward\tadvantage\ttokens\tturns\tseconds%s\tcomponents\n", cost)
 	for _, a := range r.Attempts {
 		if a.Cost != nil {
-			cost = "\t" + number(a.Cost)
+			cost = "\t" + text.Float(a.Cost)
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation,
-			cut(inspect.Line(a.ExampleID), 16), a.Status, cmp.Or(a.FailureClass, a.StopReason),
-			number(a.Reward), number(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
+			text.Short(text.Line(a.ExampleID), 16), a.Status, cmp.Or(a.FailureClass, a.StopReason),
+			text.Float(a.Reward), text.Float(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
 			a.components())
 	}
 	out.Flush()
@@ -67,7 +68,7 @@ func (a *Attempt) components() string {
 		return ""
 	}
 	for _, c := range a.Rewards {
-		text := inspect.Line(c.Name) + " " + number(c.Value)
+		text := text.Line(c.Name) + " " + text.Float(c.Value)
 		if c.Weight != 1 {
 			text += fmt.Sprintf(" * %.4g", c.Weight)
 		}
@@ -81,8 +82,8 @@ func (a *Attempt) components() string {
 
 func (r *TryResult) writeGroups(w io.Writer) {
 	for _, g := range r.Groups {
-		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", cut(inspect.Line(g.GroupID), 24), g.Valid,
-			plural.Of(g.Count, "attempt"), number(g.Mean), number(g.Std))
+		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", text.Short(text.Line(g.GroupID), 24), g.Valid,
+			plural.Of(g.Count, "attempt"), text.Float(g.Mean), text.Float(g.Std))
 		switch {
 		case g.Flat:
 			fmt.Fprint(w, "; flat: no advantage is other than 0, so it teaches nothing (more attempts, a higher temperature or a "+
@@ -92,8 +93,8 @@ func (r *TryResult) writeGroups(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w)
-	for _, text := range r.Gates {
-		fmt.Fprintf(w, "an epoch like this would be refused: %s\n", inspect.Line(text))
+	for _, gate := range r.Gates {
+		fmt.Fprintf(w, "an epoch like this would be refused: %s\n", text.Line(gate))
 	}
 }
 
@@ -121,10 +122,10 @@ func (r *TryResult) writeFailures(w io.Writer) {
 		}
 	}
 	for _, f := range order {
-		fmt.Fprintf(w, "\nfailed in %s: %s\n", plural.Of(times[f], "attempt"), inspect.Line(f.what))
+		fmt.Fprintf(w, "\nfailed in %s: %s\n", plural.Of(times[f], "attempt"), text.Line(f.what))
 		lines := strings.Split(strings.TrimSpace(f.text), "\n")
 		for _, line := range lines[max(0, len(lines)-minLines):] {
-			fmt.Fprintf(w, "    %s\n", cut(line, 160))
+			fmt.Fprintf(w, "    %s\n", text.Short(line, 160))
 		}
 		if f.hint != "" {
 			fmt.Fprintf(w, "  hint: %s\n", f.hint)
@@ -165,26 +166,18 @@ func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines
 	if len(t.Messages) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, cut(inspect.Line(t.ExampleID), 32),
-		number(t.Reward))
+	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, text.Short(text.Line(t.ExampleID), 32),
+		text.Float(t.Reward))
 	_, messages, _ := strings.Cut(b.String(), "\n\n")
 	all := strings.Split(strings.TrimRight(messages, "\n"), "\n")
 	for _, line := range all[:min(lines, len(all))] {
-		fmt.Fprintln(w, cut(line, 160))
+		fmt.Fprintln(w, text.Short(line, 160))
 	}
 	if more := len(all) - lines; more > 0 {
 		fmt.Fprintf(w, "    ... %s more\n", plural.Of(more, "line"))
 		if t.Answer != "" { // what the reward saw
-			fmt.Fprintf(w, "answer: %s\n", cut(inspect.Line(strings.TrimSpace(t.Answer)), 160))
+			fmt.Fprintf(w, "answer: %s\n", text.Short(text.Line(strings.TrimSpace(t.Answer)), 160))
 		}
 	}
 	return nil
-}
-
-// cut shortens a text to n characters.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
 }

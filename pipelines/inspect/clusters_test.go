@@ -21,7 +21,7 @@ func TestStandardErrorIsClustered(t *testing.T) {
 	near := func(got *float64, want float64) {
 		t.Helper()
 		if got == nil || math.Abs(*got-want) > 1e-12 {
-			t.Errorf("got %v, want %v", float(got), want)
+			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 	near(err([]float64{1e6 + 1}, []float64{1e6 + 2}, []float64{1e6 + 3}, []float64{1e6 + 4}), math.Sqrt(5.0/3/4))

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -60,7 +61,7 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 		return nil, err
 	}
 	if row < 0 {
-		return nil, g.missing(ctx, s.Rows, at.id)
+		return nil, missing(ctx, g, s.Rows, at.id)
 	}
 	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns}
 	if c.t, err = oneRow(ctx, s, row); err != nil {
@@ -165,7 +166,7 @@ func openJoined(ctx context.Context, uri string) (*joined.Source, error) {
 }
 
 // missing returns the error of an id that the dataset's rows do not have.
-func (g *Found) missing(ctx context.Context, d *dataset.Dataset, id string) error {
+func missing(ctx context.Context, g *Found, d *dataset.Dataset, id string) error {
 	if dropped, err := decisions(ctx, d, []string{id}); err != nil {
 		return err
 	} else if c, ok := dropped[id]; ok && !c.Kept {
@@ -279,12 +280,12 @@ func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) 
 func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why string) {
 	switch {
 	case c != nil && !c.Kept:
-		return TrainsNo, "curate dropped it" + because(c.Reason, c.Detail)
+		return TrainsNo, "curate dropped it" + text.Because(c.Reason, c.Detail)
 	case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped:
 		return TrainsNo, "it " + map[string]string{outcomes.StatusFailed: "failed",
-			outcomes.StatusSkipped: "was skipped"}[t.Status] + because(t.FailureClass, t.Error)
+			outcomes.StatusSkipped: "was skipped"}[t.Status] + text.Because(t.FailureClass, t.Error)
 	case noAdvantage != "":
-		return TrainsNo, "it has no advantage: " + Line(noAdvantage)
+		return TrainsNo, "it has no advantage: " + text.Line(noAdvantage)
 	case c == nil:
 		return TrainsUndecided, "no curated dataset that was made from it is beside it"
 	case t.Advantage != nil && *t.Advantage == 0 && t.Advantages == nil:

@@ -6,7 +6,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Trace is one trajectory from rollout to submission. A step that did not happen,
@@ -24,12 +23,6 @@ type Trace struct {
 	Submissions []Submission `json:"submissions,omitempty"`
 	Others      []Appearance `json:"others,omitempty"` // other trajectory datasets that have it
 	Problems    []string     `json:"problems,omitempty"`
-}
-
-// Appearance is the row of a dataset in which the trajectory is.
-type Appearance struct {
-	URI string `json:"uri"`
-	Row int64  `json:"row"`
 }
 
 // RolloutStep is what rollout recorded.
@@ -79,57 +72,6 @@ type Scored struct {
 	Signals []OfMessage `json:"signals,omitempty"` // by the reward's name
 }
 
-// OfMessage is a number of a sampled message.
-type OfMessage struct {
-	Message int32   `json:"message"`
-	Name    string  `json:"name"`
-	Value   float64 `json:"value"`            // the mean of those of its tokens, if they have their own
-	Tokens  int     `json:"tokens,omitempty"` // that have
-}
-
-// Component is a named reward.
-type Component struct {
-	Name    string   `json:"name"`
-	Value   *float64 `json:"value"`
-	Weight  float64  `json:"weight"`
-	Failure string   `json:"failure,omitempty"`
-	Error   string   `json:"error,omitempty"`
-
-	Traceback string `json:"traceback,omitempty"` // the whole of it, if the error is its last line
-}
-
-// Grouped is the result in one group dataset.
-type Grouped struct {
-	Appearance
-	Estimator   string   `json:"estimator,omitempty"`
-	Compat      string   `json:"compat,omitempty"`
-	GroupID     string   `json:"group_id"`
-	Count       int32    `json:"count"`
-	Valid       int32    `json:"valid"`
-	Mean        *float64 `json:"mean"`
-	StdPop      *float64 `json:"std_pop"`
-	Min         *float64 `json:"min"`
-	Max         *float64 `json:"max"`
-	Reward      *float64 `json:"reward"`
-	Advantage   *float64 `json:"advantage"`
-	NoAdvantage string   `json:"no_advantage,omitempty"`
-
-	Messages    []OfMessage `json:"messages,omitempty"`     // advantages of their own, and weights in losses
-	ChosenOver  []string    `json:"chosen_over,omitempty"`  // trajectories that it is preferred to in _pairs
-	RejectedFor []string    `json:"rejected_for,omitempty"` // trajectories that are preferred to it
-}
-
-// Curated is the decision in one curated dataset.
-type Curated struct {
-	Appearance          // in _decisions
-	Kept       bool     `json:"kept"`
-	Reason     string   `json:"reason,omitempty"`
-	Detail     string   `json:"detail,omitempty"`
-	Rules      []string `json:"rules,omitempty"` // the rules that ran, in order
-
-	rowsDigest string
-}
-
 // Submission is a submission of a curated dataset that kept the trajectory.
 type Submission struct {
 	URI        string           `json:"uri"`
@@ -172,11 +114,6 @@ func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 	return s, nil
 }
 
-const (
-	stageRollout = "rollout"
-	stageCurate  = "curate"
-)
-
 // add adds the steps that one dataset records.
 func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int64) error {
 	where := Appearance{d.URI(), row}
@@ -192,17 +129,4 @@ func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int6
 	}
 	s.Others = append(s.Others, where)
 	return nil
-}
-
-// one reads one row.
-func one[T any](ctx context.Context, d *dataset.Dataset, table string, row int64) (T, error) {
-	list, err := dataset.ReadAll[T](ctx, d, table, dataset.Range{First: row, Rows: 1})
-	if err == nil && len(list) == 0 {
-		err = fault.Invalid(d.URI(), "", nil, "it has no row %d", row)
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return list[0], nil
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // WriteText writes the trace as text, a paragraph per step.
 func (s *Trace) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", Line(s.TrajectoryID), s.ExampleID, s.Epoch,
+	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", text.Line(s.TrajectoryID), s.ExampleID, s.Epoch,
 		s.Generation)
 	if s.Rollout != nil {
 		s.Rollout.text(&b)
@@ -43,15 +44,13 @@ func (s *Trace) WriteText(w io.Writer) error {
 	return err
 }
 
-func (a Appearance) String() string { return fmt.Sprintf("%s, row %d", a.URI, a.Row) }
-
 func (t *RolloutStep) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nrollout   %s\n", t.Appearance)
-	fmt.Fprintf(b, "          %s (%s)", Line(t.Status), Line(t.StopReason))
+	fmt.Fprintf(b, "          %s (%s)", text.Line(t.Status), text.Line(t.StopReason))
 	if t.FailureClass != "" {
-		fmt.Fprintf(b, ", %s: %s", Line(t.FailureClass), oneLine(t.Error))
+		fmt.Fprintf(b, ", %s: %s", text.Line(t.FailureClass), text.OneLine(t.Error))
 	}
-	fmt.Fprintf(b, "; model %s, policy version %s\n", cmp.Or(Line(t.Model), "-"), whole(t.PolicyVersion))
+	fmt.Fprintf(b, "; model %s, policy version %s\n", cmp.Or(text.Line(t.Model), "-"), whole(t.PolicyVersion))
 	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
 		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
 	writeTraceback(b, t.Traceback)
@@ -59,20 +58,20 @@ func (t *RolloutStep) text(b *strings.Builder) {
 		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
 	}
 	if t.Answer != "" {
-		fmt.Fprintf(b, "          answer: %s\n", oneLine(t.Answer))
+		fmt.Fprintf(b, "          answer: %s\n", text.OneLine(t.Answer))
 	}
 	if t.Reference != "" {
-		fmt.Fprintf(b, "          reference: %s\n", oneLine(t.Reference))
+		fmt.Fprintf(b, "          reference: %s\n", text.OneLine(t.Reference))
 	}
 	if t.Reward != nil || len(t.Rewards) > 0 {
-		fmt.Fprintf(b, "          reward %s, recorded with it%s\n", number(t.Reward), listed(t.Rewards))
+		fmt.Fprintf(b, "          reward %s, recorded with it%s\n", text.Exact(t.Reward), listed(t.Rewards))
 	}
 }
 
-func writeTraceback(b *strings.Builder, text string) {
-	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+func writeTraceback(b *strings.Builder, traceback string) {
+	for line := range strings.Lines(strings.TrimRight(traceback, "\n")) {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		fmt.Fprintf(b, "          | %s%s\n", indent, Line(line))
+		fmt.Fprintf(b, "          | %s%s\n", indent, text.Line(line))
 	}
 }
 
@@ -80,13 +79,13 @@ func writeTraceback(b *strings.Builder, text string) {
 // the message before.
 func (u MessageSummary) line(i int, all []MessageSummary) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s", i, Line(u.Role))
+	fmt.Fprintf(&b, "%d %s", i, text.Line(u.Role))
 	if int(u.Parent) != i-1 {
 		fmt.Fprintf(&b, " after %d", u.Parent)
 	}
 	for _, note := range []string{u.Branch, u.PrefixBreak} {
 		if note != "" {
-			fmt.Fprintf(&b, " [%s]", oneLine(note))
+			fmt.Fprintf(&b, " [%s]", text.OneLine(note))
 		}
 	}
 	switch {
@@ -96,64 +95,22 @@ func (u MessageSummary) line(i int, all []MessageSummary) string {
 		fmt.Fprintf(&b, " (%s)", plural.Of(u.Tokens, "token"))
 	}
 	if u.Text != "" {
-		b.WriteString(": " + oneLine(u.Text))
+		b.WriteString(": " + text.OneLine(u.Text))
 	}
 	for i, name := range u.ToolCalls {
-		b.WriteString(" -> " + strings.TrimSpace(oneLine(name)+" "+oneLine(u.Arguments[i])))
+		b.WriteString(" -> " + strings.TrimSpace(text.OneLine(name)+" "+text.OneLine(u.Arguments[i])))
 	}
 	return b.String()
 }
 
 func (r *Scored) text(b *strings.Builder) {
-	fmt.Fprintf(b, "\nscore     %s\n          reward %s%s\n", r.Appearance, number(r.Reward), because(r.Failure, r.Error))
+	fmt.Fprintf(b, "\nscore     %s\n          reward %s%s\n", r.Appearance, text.Exact(r.Reward), text.Because(r.Failure, r.Error))
 	for _, n := range r.Rewards {
-		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", Line(n.Name), number(n.Value), n.Weight,
-			because(n.Failure, n.Error))
+		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", text.Line(n.Name), text.Exact(n.Value), n.Weight,
+			text.Because(n.Failure, n.Error))
 		writeTraceback(b, n.Traceback)
 	}
 	writeMessages(b, r.Signals)
-}
-
-func writeMessages(b *strings.Builder, all []OfMessage) {
-	for _, x := range all {
-		fmt.Fprintf(b, "          message %d: %s %.6g", x.Message, Line(x.Name), x.Value)
-		if x.Tokens > 0 {
-			fmt.Fprintf(b, ", the mean of %s", plural.Of(x.Tokens, "token"))
-		}
-		b.WriteString("\n")
-	}
-}
-
-func (g *Grouped) text(b *strings.Builder) {
-	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
-	fmt.Fprintf(b, "          %s\n", g.summary())
-	fmt.Fprintf(b, "          advantage %s%s", number(g.Advantage), because(g.NoAdvantage, ""))
-	if g.Estimator != "" {
-		fmt.Fprintf(b, " (%s, compat %s)", g.Estimator, g.Compat)
-	}
-	b.WriteString("\n")
-	writeMessages(b, g.Messages)
-	if n, m := len(g.ChosenOver), len(g.RejectedFor); n+m > 0 {
-		fmt.Fprintf(b, "          in %s: chosen in %d, rejected in %d\n", plural.Of(n+m, "pair"), n, m)
-	}
-}
-
-// summary returns the group's statistics in one line, "" if they are not known.
-func (g *Grouped) summary() string {
-	if g.Count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s: %s, %d valid; rewards %s to %s, mean %s, deviation %s", Line(g.GroupID), plural.Of(g.Count, "member"),
-		g.Valid, number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
-}
-
-func (c *Curated) text(b *strings.Builder) {
-	fmt.Fprintf(b, "\ncurate    %s\n", c.URI)
-	if c.Kept {
-		fmt.Fprintf(b, "          kept by %s\n", cmp.Or(strings.Join(c.Rules, ", "), "-"))
-		return
-	}
-	fmt.Fprintf(b, "          dropped: %s%s\n", Line(c.Reason), because("", c.Detail))
 }
 
 func (s *Submission) text(b *strings.Builder) {
@@ -168,27 +125,8 @@ func (s *Submission) text(b *strings.Builder) {
 		fmt.Fprintf(b, "; then %s, version %d answers", p.Model, p.Version)
 	}
 	if b.WriteString("\n"); s.Message != "" && s.State == receipts.JobFailed {
-		fmt.Fprintf(b, "          %s\n", oneLine(s.Message))
+		fmt.Fprintf(b, "          %s\n", text.OneLine(s.Message))
 	}
-}
-
-func because(class, text string) string {
-	switch {
-	case class == "" && text == "":
-		return ""
-	case class == "":
-		return ": " + oneLine(text)
-	case text == "":
-		return ", " + Line(class)
-	}
-	return ", " + Line(class) + ": " + oneLine(text)
-}
-
-func number(x *float64) string {
-	if x == nil {
-		return "null"
-	}
-	return fmt.Sprintf("%.6g", *x)
 }
 
 func whole(x *int64) string {
@@ -197,5 +135,3 @@ func whole(x *int64) string {
 	}
 	return fmt.Sprint(*x)
 }
-
-func oneLine(s string) string { return shorten(Line(s), textWidth) }

@@ -16,6 +16,11 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
+const (
+	stageRollout = "rollout"
+	stageCurate  = "curate"
+)
+
 // Found holds the datasets and receipts that may have a trajectory.
 type Found struct {
 	Root     string
@@ -179,3 +184,16 @@ func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 func hasTrajectories(ref dataset.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
 
 func (g *Found) has(f func(*dataset.Dataset) bool) bool { return slices.ContainsFunc(g.Datasets, f) }
+
+// one reads one row.
+func one[T any](ctx context.Context, d *dataset.Dataset, table string, row int64) (T, error) {
+	list, err := dataset.ReadAll[T](ctx, d, table, dataset.Range{First: row, Rows: 1})
+	if err == nil && len(list) == 0 {
+		err = fault.Invalid(d.URI(), "", nil, "it has no row %d", row)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return list[0], nil
+}

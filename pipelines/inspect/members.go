@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -117,7 +118,7 @@ func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) er
 		g.Shared = min(g.Shared, chat.Shared(&first, t, first.Main(), t.Main()))
 		p := Peer{Row: row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
 			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages),
-			Answer: shorten(t.Answer, textWidth)}
+			Answer: text.Short(t.Answer, text.LineWidth)}
 		p.Trains, p.Why = fate(t, nil, "")
 		g.Members = append(g.Members, p)
 	}
@@ -129,11 +130,11 @@ func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) er
 		}
 		if path := t.Main(); g.Shared < len(path) {
 			m := &t.Messages[path[g.Shared]]
-			text := m.Content + m.ContentParts
+			said := m.Content + m.ContentParts
 			for _, call := range m.ToolCalls {
-				text += " -> " + call.Name + " " + call.Arguments
+				said += " -> " + call.Name + " " + call.Arguments
 			}
-			g.Members[i].Differs = shorten(m.Role+": "+strings.TrimSpace(text), textWidth)
+			g.Members[i].Differs = text.Short(m.Role+": "+strings.TrimSpace(said), text.LineWidth)
 		}
 	}
 	return nil
@@ -184,32 +185,51 @@ func (g *Comparison) decide(ctx context.Context, d *dataset.Dataset) error {
 // Write writes the members as a table, in text or in Markdown.
 func (g *Comparison) Write(w io.Writer, markdown bool) error {
 	var b strings.Builder
-	p := &page{w: &b, markdown: markdown}
+	p := &text.Layout{W: &b, Markdown: markdown}
 	if markdown {
-		fmt.Fprintf(&b, "## Group %s\n\n", span(Line(g.GroupID)))
+		fmt.Fprintf(&b, "## Group %s\n\n", text.Span(text.Line(g.GroupID)))
 	}
-	p.field("group", "%s: %s, example %q", Line(g.GroupID), plural.Of(len(g.Members), "member"), g.ExampleID)
-	p.field("dataset", "%s", g.URI)
-	p.field("reward", "mean %s, %s to %s", number(g.Mean), number(g.Min), number(g.Max))
+	p.Field("group", "%s: %s, example %q", text.Line(g.GroupID), plural.Of(len(g.Members), "member"), g.ExampleID)
+	p.Field("dataset", "%s", g.URI)
+	p.Field("reward", "mean %s, %s to %s", text.Exact(g.Mean), text.Exact(g.Min), text.Exact(g.Max))
 	if g.Reference != "" {
-		p.field("reference", "%s", oneLine(g.Reference))
+		p.Field("reference", "%s", text.OneLine(g.Reference))
 	}
-	p.field("shared", "the first %s", plural.Of(g.Shared, "message"))
+	p.Field("shared", "the first %s", plural.Of(g.Shared, "message"))
 	rows := make([][]string, len(g.Members))
 	for i := range g.Members {
 		m := &g.Members[i]
-		rows[i] = []string{fmt.Sprint(m.Row), short(m.TrajectoryID), fmt.Sprint(m.Generation), short(m.Status),
-			float(m.Reward), float(m.Advantage),
-			fmt.Sprint(m.SampledTokens), fmt.Sprint(m.Messages), m.Trains, short(m.Differs)}
+		rows[i] = []string{fmt.Sprint(m.Row), text.Cell(m.TrajectoryID), fmt.Sprint(m.Generation), text.Cell(m.Status),
+			text.Float(m.Reward), text.Float(m.Advantage),
+			fmt.Sprint(m.SampledTokens), fmt.Sprint(m.Messages), m.Trains, text.Cell(m.Differs)}
 	}
-	p.table([]string{"row", "trajectory_id", "generation", "status", "reward", "advantage", "sampled", "messages", "trains",
+	p.Table([]string{"row", "trajectory_id", "generation", "status", "reward", "advantage", "sampled", "messages", "trains",
 		fmt.Sprintf("message %d of the path", g.Shared)}, rows)
 	fmt.Fprintln(&b)
 	for i := range g.Members {
 		if m := &g.Members[i]; m.Trains == TrainsNo {
-			p.field(fmt.Sprintf("row %d", m.Row), "does not train: %s", m.Why)
+			p.Field(fmt.Sprintf("row %d", m.Row), "does not train: %s", m.Why)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// RawGroup is Raw for the members of a group, with all their columns and those of
+// the base.
+func RawGroup(ctx context.Context, uri, id string, f func(Row) error) error {
+	s, rows, err := membersOf(ctx, uri, id)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		is, err := rawRow(ctx, s, row)
+		if err != nil {
+			return err
+		}
+		if err := f(Row{row, is}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

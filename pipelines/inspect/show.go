@@ -77,25 +77,6 @@ func Raw(ctx context.Context, uri string, o Options, f func(Row) error) error {
 	return eachSelected(ctx, d, o, f)
 }
 
-// RawGroup is Raw for the members of a group, with all their columns and those of
-// the base.
-func RawGroup(ctx context.Context, uri, id string, f func(Row) error) error {
-	s, rows, err := membersOf(ctx, uri, id)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		is, err := rawRow(ctx, s, row)
-		if err != nil {
-			return err
-		}
-		if err := f(Row{row, is}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // eachSelected calls f with each selected row.
 func eachSelected(ctx context.Context, d *dataset.Dataset, o Options, f func(Row) error) error {
 	total := tableRows(d, o.Table)

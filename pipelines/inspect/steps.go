@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 func (s *Trace) named(id, example string, epoch, generation int32) {
@@ -40,22 +39,19 @@ func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where Appearance
 	return nil
 }
 
-// textWidth is the number of characters of a message that are shown.
-const textWidth = 200
-
 func summarize(t *formats.Trajectory, i int) MessageSummary {
 	m := &t.Messages[i]
 	u := MessageSummary{
-		Role: m.Role, Parent: m.Parent, Text: shorten(strings.TrimSpace(m.Content+m.ContentParts), textWidth),
+		Role: m.Role, Parent: m.Parent, Text: text.Short(strings.TrimSpace(m.Content+m.ContentParts), text.LineWidth),
 		Trained: t.Trained(i), Branch: m.Branch, PrefixBreak: m.PrefixBreak,
 	}
 	if m.Sampled {
 		u.Tokens = len(m.TokenIDs)
 	}
-	u.Reasoning, u.Logprob = shorten(strings.TrimSpace(m.Reasoning), textWidth), meanLogprob(m)
+	u.Reasoning, u.Logprob = text.Short(strings.TrimSpace(m.Reasoning), text.LineWidth), meanLogprob(m)
 	for _, c := range m.ToolCalls {
 		u.ToolCalls = append(u.ToolCalls, c.Name)
-		u.Arguments = append(u.Arguments, shorten(c.Arguments, textWidth))
+		u.Arguments = append(u.Arguments, text.Short(c.Arguments, text.LineWidth))
 	}
 	return u
 }
@@ -73,17 +69,6 @@ func meanLogprob(m *formats.Message) *float64 {
 		return nil
 	}
 	return &sum
-}
-
-// shorten cuts a text at a number of characters.
-func shorten(text string, width int) string {
-	n := 0
-	for at := range text {
-		if n++; n > width {
-			return text[:at] + "…"
-		}
-	}
-	return text
 }
 
 func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where Appearance) error {
@@ -104,14 +89,6 @@ func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where Appearance
 	}
 	s.Scores = append(s.Scores, scored)
 	return nil
-}
-
-func componentsOf(rewards []formats.NamedReward) []Component {
-	components := make([]Component, len(rewards))
-	for i, r := range rewards {
-		components[i] = Component{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure, Error: r.Error}
-	}
-	return components
 }
 
 func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, where Appearance) error {
@@ -138,50 +115,6 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 	return nil
 }
 
-// Made adds how a dataset's advantages were made.
-func (g *Grouped) Made(d *dataset.Dataset) {
-	var how training.GroupState
-	if json.Unmarshal(d.State, &how) == nil {
-		g.Estimator, g.Compat = how.Estimator, how.Compat
-	}
-}
-
-// statistics adds the statistics of the group.
-func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
-	for r, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, allOf(d, schema.TableGroups)) {
-		if err != nil {
-			return err
-		}
-		if r.GroupID == g.GroupID {
-			g.Count, g.Valid, g.Mean, g.StdPop, g.Min, g.Max = r.Count, r.Valid, r.Mean, r.StdPop, r.Min, r.Max
-			return nil
-		}
-	}
-	return nil
-}
-
-func (g *Grouped) pairs(ctx context.Context, d *dataset.Dataset, id string) error {
-	if _, has := d.Tables[schema.TablePairs]; !has {
-		return nil
-	}
-	type pair struct {
-		ChosenID   string `parquet:"chosen_id"`
-		RejectedID string `parquet:"rejected_id"`
-	}
-	for p, err := range dataset.Each[pair](ctx, d, schema.TablePairs, allOf(d, schema.TablePairs)) {
-		if err != nil {
-			return err
-		}
-		switch id {
-		case p.ChosenID:
-			g.ChosenOver = append(g.ChosenOver, strings.Clone(p.RejectedID))
-		case p.RejectedID:
-			g.RejectedFor = append(g.RejectedFor, strings.Clone(p.ChosenID))
-		}
-	}
-	return nil
-}
-
 func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
 	r, err := one[decision.Decision](ctx, d, schema.TableDecisions, row)
 	if err != nil {
@@ -192,13 +125,6 @@ func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 		Curated{Appearance: Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: RulesOf(d),
 			rowsDigest: d.RowsDigest.String()})
 	return nil
-}
-
-// RulesOf returns the rules of a curated dataset, in the order they ran.
-func RulesOf(d *dataset.Dataset) []string {
-	var state decision.CurateState
-	_ = json.Unmarshal(d.State, &state) // of another program: none
-	return state.Order
 }
 
 // submitted adds the receipts of curated datasets that kept the trajectory.

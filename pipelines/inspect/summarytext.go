@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // The screen that the summary fits, with one line left for the prompt.
@@ -33,9 +34,9 @@ const barWidth = 40
 // WriteSummary writes the summary as text that fits a screen, or as Markdown.
 func (v View) WriteSummary(w io.Writer, markdown bool) error {
 	var b strings.Builder
-	p := &page{w: &b, markdown: markdown}
+	p := &text.Layout{W: &b, Markdown: markdown}
 	if markdown {
-		fmt.Fprintf(&b, "## Dataset %s\n\n", span(Line(v.URI)))
+		fmt.Fprintf(&b, "## Dataset %s\n\n", text.Span(text.Line(v.URI)))
 	}
 	v.summary(p)
 	text := b.String()
@@ -46,18 +47,18 @@ func (v View) WriteSummary(w io.Writer, markdown bool) error {
 	return err
 }
 
-func (v View) summary(p *page) {
+func (v View) summary(p *text.Layout) {
 	m, s := v.Manifest, v.Summary
-	p.field("dataset", "%s", Line(v.URI))
-	p.field("stage", "%s, identity %s", Line(m.Stage), Line(m.Identity))
-	p.field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
+	p.Field("dataset", "%s", text.Line(v.URI))
+	p.Field("stage", "%s, identity %s", text.Line(m.Stage), text.Line(m.Identity))
+	p.Field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
 		plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
 	if v.Groups != nil {
-		p.field("groups", "%s", v.Groups)
+		p.Field("groups", "%s", v.Groups)
 	}
 	for _, g := range m.Gates {
 		if g.Refused {
-			p.field("refused by", "%s: %s is %.4g", Line(g.Name), Line(g.Count), g.Value)
+			p.Field("refused by", "%s: %s is %.4g", text.Line(g.Name), text.Line(g.Count), g.Value)
 		}
 	}
 	for _, list := range []struct {
@@ -65,41 +66,41 @@ func (v View) summary(p *page) {
 		counts map[string]int64
 	}{{"status", s.Statuses}, {lacking[m.Kind], s.Lacking}, {"dropped", m.Drops}} {
 		if len(list.counts) > 0 {
-			p.field(list.name, "%s", counted(list.counts))
+			p.Field(list.name, "%s", counted(list.counts))
 		}
 	}
 	if s.Prompt.Max+s.Sampled.Max > 0 {
-		p.field("tokens", "prompt %s; sampled %s", s.Prompt, s.Sampled)
+		p.Field("tokens", "prompt %s; sampled %s", s.Prompt, s.Sampled)
 	}
 	v.rewards(p)
 	for i, in := range m.Inputs {
 		if i < 3 {
-			p.field("input", "%s (%s)", Line(in.URI), Line(in.Role))
+			p.Field("input", "%s (%s)", text.Line(in.URI), text.Line(in.Role))
 		}
 	}
 	var params, tables []string
 	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
-		params = append(params, Line(name)+" = "+shorten(Line(asJSON(m.Params[name])), 16))
+		params = append(params, text.Line(name)+" = "+text.Short(text.Line(text.JSON(m.Params[name])), 16))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
-		tables = append(tables, fmt.Sprintf("%s, %s", Line(name), plural.Of(m.Tables[name].Rows, "row")))
+		tables = append(tables, fmt.Sprintf("%s, %s", text.Line(name), plural.Of(m.Tables[name].Rows, "row")))
 	}
 	if params != nil {
-		p.field("parameters", "%s", strings.Join(params, ", "))
+		p.Field("parameters", "%s", strings.Join(params, ", "))
 	}
 	if tables != nil {
-		p.field("tables", "%s", strings.Join(tables, "; "))
+		p.Field("tables", "%s", strings.Join(tables, "; "))
 	}
-	p.field("next", "show %s", strings.Join(v.next(), "; "))
+	p.Field("next", "show %s", strings.Join(v.next(), "; "))
 }
 
 // rewards writes the rewards, with a histogram, and the advantages.
-func (v View) rewards(p *page) {
+func (v View) rewards(p *text.Layout) {
 	s := v.Summary
 	if s.Reward.Count == 0 {
 		return
 	}
-	p.field("reward", "%s; %d of %d rows have one", s.Reward, s.Reward.Count, v.Manifest.Rows)
+	p.Field("reward", "%s; %d of %d rows have one", s.Reward, s.Reward.Count, v.Manifest.Rows)
 	maxCount := int64(1)
 	for _, b := range s.Reward.Bins {
 		maxCount = max(maxCount, b.Count)
@@ -109,10 +110,10 @@ func (v View) rewards(p *page) {
 		if b.To != b.From {
 			name += fmt.Sprintf(" to %.3g", b.To)
 		}
-		p.field("", "%-18s %s %d", name, bar(b.Count, maxCount), b.Count)
+		p.Field("", "%-18s %s %d", name, bar(b.Count, maxCount), b.Count)
 	}
 	if s.Advantage.Count > 0 {
-		p.field("advantage", "%s; %d of %d rows have one", s.Advantage, s.Advantage.Count, v.Manifest.Rows)
+		p.Field("advantage", "%s; %d of %d rows have one", s.Advantage, s.Advantage.Count, v.Manifest.Rows)
 	}
 }
 
@@ -156,7 +157,7 @@ func (v View) next() []string {
 		out = append(out, "--failed")
 	}
 	if v.Summary.Lowest != "" {
-		out = append(out, "--trajectory "+shorten(Line(v.Summary.Lowest), 24)+" (lowest reward)")
+		out = append(out, "--trajectory "+text.Short(text.Line(v.Summary.Lowest), 24)+" (lowest reward)")
 	}
 	return out
 }
@@ -167,7 +168,7 @@ func counted(counts map[string]int64) string {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", Line(name), counts[name])
+		names[i] = fmt.Sprintf("%s %d", text.Line(name), counts[name])
 	}
 	return strings.Join(names, ", ")
 }

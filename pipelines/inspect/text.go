@@ -9,16 +9,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/rollmill/rollmill/formats/decision"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
-
-// cellWidth is the number of characters of a text in a cell of the table.
-const cellWidth = 48
 
 // nouns are the names of the rows of each kind.
 var nouns = map[schema.Kind]string{schema.KindTrajectories: "trajectory", schema.KindScores: "score",
@@ -43,7 +39,7 @@ func (v View) WriteText(w io.Writer) error {
 		line("input", "%s (%s)", in.URI, in.Role)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
-		line("parameter", "%s = %s", name, asJSON(m.Params[name]))
+		line("parameter", "%s = %s", name, text.JSON(m.Params[name]))
 	}
 	for _, t := range []struct {
 		name   string
@@ -65,7 +61,7 @@ func (v View) WriteText(w io.Writer) error {
 		return err
 	}
 	if len(v.Rows) > 0 {
-		if err := (&page{w: w}).table(v.cells()); err != nil {
+		if err := (&text.Layout{W: w}).Table(v.cells()); err != nil {
 			return err
 		}
 	}
@@ -80,12 +76,6 @@ func (v View) writeFunnel(w io.Writer) error {
 	}
 	rows := v.Manifest.Counts["kept"] + v.Manifest.Counts["dropped"]
 	return decision.WriteFunnel(w, decision.Funnel(s.Order, int64(v.Manifest.Facts["groups"]), rows, v.Manifest.Facts))
-}
-
-// Line returns a text from a model or a program as one line without control
-// characters.
-func Line(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 }
 
 // cells returns the names of the columns, as on disk, and the rows of the table.
@@ -107,32 +97,23 @@ func (v View) cells() (head []string, rows [][]string) {
 // WriteMarkdown writes the rows as a Markdown table.
 func (v View) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	p := &page{w: &b, markdown: true}
-	p.field("dataset", "%s", Line(v.URI))
+	p := &text.Layout{W: &b, Markdown: true}
+	p.Field("dataset", "%s", text.Line(v.URI))
 	if len(v.Rows) > 0 {
-		p.table(v.cells())
+		p.Table(v.cells())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// asJSON returns a value as JSON: a parameter as the manifest holds it.
-func asJSON(v any) string {
-	b, err := jsontext.Append(nil, v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(b)
-}
-
 func cell(value any) string {
 	switch v := value.(type) {
 	case string:
-		return short(v)
+		return text.Cell(v)
 	case *float64:
-		return float(v)
+		return text.Float(v)
 	case float64:
 		return fmt.Sprint(v)
 	}
-	return short(asJSON(value))
+	return text.Cell(text.JSON(value))
 }

@@ -40,7 +40,7 @@ func (c *Conversation) FateOf(i int) Fate {
 	case !c.t.Trained(i) && c.t.Repeats(int(m.Call)):
 		return no("repeated, it trains where it was sampled")
 	case !c.t.Trained(i):
-		return no("its call is not to the target" + because("", c.t.Calls[m.Call].Function))
+		return no("its call is not to the target" + text.Because("", c.t.Calls[m.Call].Function))
 	case c.Trains == TrainsNo:
 		return no("the trajectory does not")
 	case m.NoTokens():

@@ -9,7 +9,7 @@ import (
 
 // Short returns at most n characters of a text, with a mark where it was cut.
 func Short(text string, n int) string {
-	if len(text) <= n {
+	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
 	}
 	for i := range text {
@@ -111,4 +111,29 @@ func Name(text string) string { return Beginning(lineEnds.Replace(text), nameByt
 // Line returns a text as one line without control characters.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
+}
+
+// LineWidth is how many characters of a text in one line are shown, and cellWidth in a table.
+const (
+	LineWidth = 200
+	cellWidth = 48
+)
+
+// OneLine returns the beginning of a text as one line.
+func OneLine(text string) string { return Short(Line(text), LineWidth) }
+
+// Cell returns the beginning of a text for a table.
+func Cell(text string) string { return Short(Line(text), cellWidth) }
+
+// Because returns a class and a text as the end of a sentence, "" without both.
+func Because(class, reason string) string {
+	switch {
+	case class == "" && reason == "":
+		return ""
+	case class == "":
+		return ": " + OneLine(reason)
+	case reason == "":
+		return ", " + Line(class)
+	}
+	return ", " + Line(class) + ": " + OneLine(reason)
 }

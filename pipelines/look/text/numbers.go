@@ -1,6 +1,11 @@
 package text
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
 
 // Number returns a number with four decimals, or a dash for null.
 func Number(v *float64) string {
@@ -25,4 +30,26 @@ func Compact(n int64) string {
 		return Thousands(n)
 	}
 	return fmt.Sprintf("%.1f\u00a0M", float64(n)/1e6)
+}
+
+// Float returns a number with four digits, "null" for null.
+func Float(v *float64) string { return digits(v, 4) }
+
+// Exact returns a number with six digits, "null" for null.
+func Exact(v *float64) string { return digits(v, 6) }
+
+func digits(v *float64, n int) string {
+	if v == nil {
+		return "null"
+	}
+	return strconv.FormatFloat(*v, 'g', n, 64)
+}
+
+// JSON returns a value as JSON.
+func JSON(v any) string {
+	b, err := jsontext.Append(nil, v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
 }

@@ -1,4 +1,4 @@
-package inspect
+package text
 
 import (
 	"fmt"
@@ -10,91 +10,91 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
-// page is a view that is laid out: as text, or as Markdown. Texts of models and
+// Layout writes what a command shows: as text, or as Markdown. Texts of models and
 // programs are indented or fenced, so they cannot imitate a heading; whoever prints
 // it makes their control characters visible.
-type page struct {
-	w        io.Writer
-	markdown bool
-	full     bool // long texts are not cut
+type Layout struct {
+	W        io.Writer
+	Markdown bool
+	Full     bool // long texts are not cut
 }
 
-// field writes one fact.
-func (p *page) field(name, format string, args ...any) {
+// Field writes one fact.
+func (p *Layout) Field(name, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	switch {
-	case p.markdown && name == "": // more of the one before
-		fmt.Fprintf(p.w, "  - %s\n", span(text))
+	case p.Markdown && name == "": // more of the one before
+		fmt.Fprintf(p.W, "  - %s\n", Span(text))
 		return
-	case p.markdown:
-		fmt.Fprintf(p.w, "- **%s** %s\n", name, span(text))
+	case p.Markdown:
+		fmt.Fprintf(p.W, "- **%s** %s\n", name, Span(text))
 		return
 	}
-	fmt.Fprintf(p.w, "%-10s %s\n", name, text)
+	fmt.Fprintf(p.W, "%-10s %s\n", name, text)
 }
 
-// heading begins a part at a depth of the tree.
-func (p *page) heading(depth int, title, notes string) {
-	if p.markdown {
-		fmt.Fprintf(p.w, "\n%s %s\n", strings.Repeat("#", min(6, 3+depth)), escaped(title))
+// Heading begins a part at a depth of the tree.
+func (p *Layout) Heading(depth int, title, notes string) {
+	if p.Markdown {
+		fmt.Fprintf(p.W, "\n%s %s\n", strings.Repeat("#", min(6, 3+depth)), escaped(title))
 		if notes != "" {
-			fmt.Fprintf(p.w, "\n%s\n", escaped(notes))
+			fmt.Fprintf(p.W, "\n%s\n", escaped(notes))
 		}
 		return
 	}
-	fmt.Fprintf(p.w, "\n%s%s", strings.Repeat(indent, depth), title)
+	fmt.Fprintf(p.W, "\n%s%s", strings.Repeat(indent, depth), title)
 	if notes != "" {
-		fmt.Fprintf(p.w, "  (%s)", notes)
+		fmt.Fprintf(p.W, "  (%s)", notes)
 	}
-	fmt.Fprintln(p.w)
+	fmt.Fprintln(p.W)
 }
 
 const indent = "    "
 
-// block writes a text of several lines under a heading. The label may be empty, as
+// Block writes a text of several lines under a heading. The label may be empty, as
 // the language is for text.
-func (p *page) block(depth int, label, language, text string) {
+func (p *Layout) Block(depth int, label, language, text string) {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	text, note := cut(text, p.full)
-	if p.markdown {
+	text, note := shown(text, p.Full)
+	if p.Markdown {
 		fence := fence(text, 3)
 		if label != "" {
-			fmt.Fprintf(p.w, "\n%s\n", escaped(label))
+			fmt.Fprintf(p.W, "\n%s\n", escaped(label))
 		}
-		fmt.Fprintf(p.w, "\n%s%s\n%s\n%s\n", fence, language, text, fence)
+		fmt.Fprintf(p.W, "\n%s%s\n%s\n%s\n", fence, language, text, fence)
 		if note != "" {
-			fmt.Fprintf(p.w, "\n*%s*\n", note)
+			fmt.Fprintf(p.W, "\n*%s*\n", note)
 		}
 		return
 	}
 	margin := strings.Repeat(indent, depth+1)
 	if label != "" {
-		fmt.Fprintf(p.w, "%s%s\n", margin, label)
+		fmt.Fprintf(p.W, "%s%s\n", margin, label)
 		margin += "| "
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintf(p.w, "%s\n", strings.TrimRight(margin+line, " "))
+		fmt.Fprintf(p.W, "%s\n", strings.TrimRight(margin+line, " "))
 	}
 	if note != "" {
-		fmt.Fprintf(p.w, "%s[%s]\n", margin, note)
+		fmt.Fprintf(p.W, "%s[%s]\n", margin, note)
 	}
 }
 
-// table writes rows of cells, each on one line.
-func (p *page) table(head []string, rows [][]string) error {
-	fmt.Fprintln(p.w)
-	if p.markdown {
-		fmt.Fprintf(p.w, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+// Table writes rows of cells, each on one line.
+func (p *Layout) Table(head []string, rows [][]string) error {
+	fmt.Fprintln(p.W)
+	if p.Markdown {
+		fmt.Fprintf(p.W, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 		for _, row := range rows {
 			cells := make([]string, len(row))
 			for i, c := range row {
-				cells[i] = strings.ReplaceAll(span(c), "|", `\|`)
+				cells[i] = strings.ReplaceAll(Span(c), "|", `\|`)
 			}
-			fmt.Fprintf(p.w, "| %s |\n", strings.Join(cells, " | "))
+			fmt.Fprintf(p.W, "| %s |\n", strings.Join(cells, " | "))
 		}
 		return nil
 	}
-	out := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, strings.Join(head, "\t"))
 	for _, row := range rows {
 		fmt.Fprintln(out, strings.Join(row, "\t"))
@@ -108,9 +108,9 @@ const (
 	maxShownLines = 40
 )
 
-// cut shortens a long text. The note tells its length, and is empty for a text that
+// shown shortens a long text. The note tells its length, and is empty for a text that
 // was not cut.
-func cut(text string, full bool) (shown, note string) {
+func shown(text string, full bool) (beginning, note string) {
 	if full {
 		return text, ""
 	}
@@ -131,8 +131,8 @@ func cut(text string, full bool) (shown, note string) {
 		plural.Of(utf8.RuneCountInString(text), "character"), plural.Of(1+strings.Count(text, "\n"), "line"))
 }
 
-// span returns a text of one line as Markdown that shows it as it is.
-func span(text string) string {
+// Span returns a text of one line as Markdown that shows it as it is.
+func Span(text string) string {
 	if text == "" {
 		return ""
 	}
