@@ -45,23 +45,11 @@ func app() *cli.App {
 		Guides:    folder(guideFiles, "doc/guides"),
 		Schemas:   folder(schemaFiles, "doc/schemas"),
 		Licences:  licences,
-		Renamed:   renamed,
-		Replaced:  map[string]string{"storage": "rollmill check --store URI"},
 		Shared:    []string{"run", "root", "metrics-file"},
 		Overlay:   cli.Overlay{Name: settings.Validation, Settings: func() plugin.Settings { return &settings.OnlyValidation{} }},
 		Variables: givenVariables,
 		Keys:      keyVariables,
 	}
-}
-
-// renamed maps the former names of flags and config keys to their new names.
-var renamed = map[string]string{
-	"elsewhere":        "allow-other-trainer",
-	"judge-at-once":    "judge-concurrency",
-	"judge-max-cost":   "judge-budget-money",
-	"judge-max-tokens": "judge-budget-tokens",
-	"uses":             "depends-on",
-	"workers":          "concurrency",
 }
 
 // givenVariables are the variables that this program sets for the programs that

@@ -152,11 +152,6 @@ func TestTextsNameExistingFlags(t *testing.T) {
 			owners = append(owners, plugin.Owners(c.Settings())...)
 		}
 	}
-	for now := range renamed {
-		if known[now] && !slices.Contains([]string{"workers"}, now) {
-			t.Errorf("--%s is renamed but still exists", now)
-		}
-	}
 	for _, p := range owners {
 		for _, m := range mentioned.FindAllStringSubmatch(p.Help, -1) {
 			if !known[m[1]] {

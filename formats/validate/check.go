@@ -42,7 +42,6 @@ const (
 // limits what the rows can be used for.
 type Check struct {
 	Name     string
-	Was      []string // earlier names, which still select it
 	Severity Severity
 	AtImport Severity // in the report of an import, where it is no fault of a dataset; "" for Severity
 	Inferred bool     // a finding is inferred, not proved
@@ -77,15 +76,14 @@ func In(command Commands) (out []Check) {
 	return out
 }
 
-// Named returns the present names of the checks that have one of these names, or
-// had it earlier; those of an import's report had hyphens. It returns an error
-// with a hint for a name of none.
+// Named returns the names of the checks that have one of these names, in which a
+// hyphen is an underscore. It returns an error with a hint for a name of none.
 func Named(checks []Check, names []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, name := range names {
 		known, plain := false, strings.ReplaceAll(name, "-", "_")
 		for i := range checks {
-			if c := &checks[i]; c.Name == plain || slices.Contains(c.Was, plain) {
+			if c := &checks[i]; c.Name == plain {
 				out[c.Name], known = true, true
 			}
 		}

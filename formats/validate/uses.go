@@ -33,11 +33,11 @@ const (
 
 	forPrompts uses = 1 << 7 // of prompts alone, which no report lists
 
-	recorded = forGRPO | forTokens
-	answers  = forDPO | forKTO | forSFT // what trains on the text of answers
+	recorded    = forGRPO | forTokens
+	answers     = forDPO | forKTO | forSFT // what trains on the text of answers
 	forTraining = recorded | answers
-	scoring  = forJudging | forToolRewards
-	anyUse   = forTraining | scoring | forPrompts
+	scoring     = forJudging | forToolRewards
+	anyUse      = forTraining | scoring | forPrompts
 
 	grouping = forGRPO | forDPO // what compares the rows of a group
 )

@@ -39,17 +39,6 @@ type driven struct{ backends.Trainer }
 
 func (driven) Attended() bool { return true }
 
-// TestEarlierNamesAreAccepted checks that a finding can be accepted by a name that its
-// check had earlier.
-func TestEarlierNamesAreAccepted(t *testing.T) {
-	_, place := place(t, arttest.Faults{})
-	o := options(t, place)
-	o.AcceptFindings = []string{"logprob_floors", "logprob-placeholders", "result-without-call", "tools_lost", "logprobs"}
-	if err := o.Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestKeysAreStable(t *testing.T) {
 	target := receipts.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}
 	settings := backends.Identity{"learning-rate": "1", "beta": "2"}

@@ -20,8 +20,6 @@ type App struct {
 	Schemas  fs.FS  // JSON schemas of messages, NAME.json each, that help prints
 	Licences string // what `help licences` prints
 
-	Replaced map[string]string // former commands, and what to run now
-	Renamed  map[string]string // former names of flags and config keys, and their new names
 	// flags that may be set at the top level of the config file, for every command that has them, and whose variable may omit the command
 	Shared    []string
 	Overlay   Overlay

@@ -46,7 +46,6 @@ func sample() *App {
 			Completion(),
 		},
 		Guides: fstest.MapFS{}, Schemas: fstest.MapFS{},
-		Renamed: map[string]string{"lines": "rows"},
 	}
 }
 

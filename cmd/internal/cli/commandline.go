@@ -109,8 +109,6 @@ func (l *commandLine) noCommand(args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "help":
 		return l.app.help(l.console, args[1:])
-	case len(args) > 0 && l.app.Replaced[args[0]] != "":
-		return Usagef("run `"+l.app.Replaced[args[0]]+"`", "there is no command %q any more", args[0])
 	case len(args) > 0:
 		return Usagef(plugin.Nearest(args[0], append(l.app.commandNames(), "--version"), firstStep),
 			"there is no command %q", args[0])

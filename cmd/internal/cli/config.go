@@ -216,9 +216,6 @@ func (a *App) checkKey(where, section, key string, all map[string][]*option) err
 	if slices.Contains(known, key) {
 		return nil
 	}
-	if now, ok := a.Renamed[key]; ok && slices.Contains(known, now) {
-		return Usagef("", "%s: %s is now %s", where, key, now)
-	}
 	if section == "" {
 		known = append(known, a.sections(all)...)
 		return Usagef(plugin.Nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)

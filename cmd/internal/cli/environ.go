@@ -47,9 +47,6 @@ func (a *App) checkVariables(s *console) error {
 		if known[name] {
 			continue
 		}
-		if now := a.renamedVariable(name); now != "" {
-			return Usagef("", "environment: %s is now %s", name, now)
-		}
 		meant, distance := nearestVariable(name, known)
 		switch section := a.sectionOf(name); {
 		case distance <= 2:
@@ -64,19 +61,6 @@ func (a *App) checkVariables(s *console) error {
 		s.Say("warning: rollmill does not use the environment variable %s", name)
 	}
 	return nil
-}
-
-// renamedVariable returns the new name of a renamed setting's variable, or "" if
-// the variable was not renamed.
-func (a *App) renamedVariable(name string) string {
-	for section := range a.schema() {
-		for was, now := range a.Renamed {
-			if name == variable(section, was) {
-				return variable(section, now)
-			}
-		}
-	}
-	return ""
 }
 
 // nearestVariable returns the known variable with the smallest edit distance,

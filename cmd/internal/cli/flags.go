@@ -85,9 +85,6 @@ func (a *App) flagError(cmd Command, err error, otherwise string, options []*opt
 		return Usagef("", "%w", err)
 	}
 	name = strings.TrimPrefix(name, "-")
-	if now, ok := a.Renamed[name]; ok && optionNamed(options, now) != nil {
-		return Usagef("", "--%s is now --%s", name, now)
-	}
 	names := each(options, func(o *option) string { return o.Name })
 	near := strings.Replace(plugin.Nearest(name, names, ""), `"`, `"--`, 1)
 	all := a.schema()
