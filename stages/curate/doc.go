@@ -5,16 +5,16 @@
 // epochs, to be trained on again; one plan covers them all.
 //
 //	curate, options, input, write       Run; its settings; the datasets it reads; what it writes
-//	rule, number_settings, apply        Rule and its kinds; settings of one number; one rule on a list of groups
+//	rule, apply                         Rule and its kinds; one rule on a list of groups
 //	groups, group_stats, shard_groups   groups, read from _groups; those that a shard writes
 //	group_rules, member_rules           the rules of groups, then those of members
 //	holdout                             examples that are never trained on
-//	base_rows, scattered, batch_step    rows of the base; those of scattered groups; the estimator's batch step
+//	base_rows, scattered                rows of the base; those of scattered groups
 //	plan_table, requests, plan_forks    the table _plan: what groups lack, or forks
 //	plan_draw, plan_mix, pass_rate      a plan that is drawn from a task file
 //	example_counts                      the table _examples
 //	side_tables                         _pairs and _labels
-//	funnel, tally                       counts by rule and the report
+//	tally                               counts by rule and the report
 //
 // Members are dropped in this order:
 //

@@ -3,8 +3,6 @@ package curate
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -98,16 +96,6 @@ type Setup struct {
 	Compat        Compat
 	FlatTolerance float64 // relative spread up to which a group is flat
 	MinValid      int     // fewest valid members of a group worth training on
-}
-
-// NotNegative refuses negative whole numbers among settings; 0 disables a rule.
-func NotNegative(s plugin.Settings) error {
-	for _, x := range plugin.Declared(s) {
-		if n, err := strconv.ParseInt(fmt.Sprint(x.Value()), 10, 64); err == nil && n < 0 {
-			return Usage("give a number, at least 1; 0 leaves the rule out", "curate: --%s %d", x.Name, n)
-		}
-	}
-	return nil
 }
 
 // Rules are all rules with their settings, in the order they run. plugin.Every

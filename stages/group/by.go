@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -108,3 +112,70 @@ func (b *By) value(ctx context.Context, env any) (string, error) {
 }
 
 func (k *keyer) close() { _ = k.rows.Close() } // it was only read
+
+// byColumns are the columns that an expression may read.
+type byColumns struct {
+	TrajectoryID     string         `expr:"trajectory_id"`
+	Run              string         `expr:"run"`
+	ExampleID        string         `expr:"example_id"`
+	Epoch            int            `expr:"epoch"`
+	Generation       int            `expr:"generation"`
+	Answer           string         `expr:"answer"`
+	Status           string         `expr:"status"`
+	StopReason       string         `expr:"stop_reason"`
+	FailureClass     string         `expr:"failure_class"`
+	Model            string         `expr:"model"`
+	PolicyVersion    int            `expr:"policy_version"` // -1 when unknown
+	PromptTokens     int            `expr:"prompt_tokens"`
+	CompletionTokens int            `expr:"completion_tokens"`
+	SampledTokens    int            `expr:"sampled_tokens"`
+	Metadata         map[string]any `expr:"metadata"`
+	Example          map[string]any `expr:"example"` // the row as it came
+}
+
+// set makes the columns those of a row, of which only those are read that the
+// expression names.
+func (e *byColumns) set(t *formats.Trajectory) (err error) {
+	*e = byColumns{TrajectoryID: t.TrajectoryID, Run: t.Run, ExampleID: t.ExampleID, Epoch: int(t.Epoch),
+		Generation: int(t.Generation), Answer: t.Answer, Status: t.Status, StopReason: t.StopReason,
+		FailureClass: t.FailureClass, Model: t.Model, PolicyVersion: -1, PromptTokens: int(t.PromptTokens),
+		CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens)}
+	if t.PolicyVersion != nil {
+		e.PolicyVersion = int(*t.PolicyVersion)
+	}
+	if e.Example, err = object("example", t.Example); err == nil {
+		e.Metadata, err = object("metadata", t.Metadata)
+	}
+	return err
+}
+
+func object(name, text string) (fields map[string]any, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		return nil, fmt.Errorf("its %s is not a JSON object: %w", name, err)
+	}
+	return fields, nil
+}
+
+// Beginnings are the parts of a group that share all messages of their main paths up to
+// the first sampled one: the branches of a tree. Roles, names, texts, content parts,
+// reasoning, names and arguments of tool calls, and token ids must be equal; ids of tool
+// calls need not be. Without a sampled message the whole path counts.
+var Beginnings = &By{columns: append([]string{"messages.reasoning", "messages.tool_calls.name", "messages.tool_calls.arguments",
+	"messages.token_ids"}, Looks{States: true}.columns()...)}
+
+// beginning returns the digest of a row of which only those columns were read.
+func beginning(t *formats.Trajectory) string {
+	var said []formats.Message
+	for _, i := range t.Main() {
+		m := t.Messages[i]
+		m.Parent, m.Call = 0, 0 // messages of side branches lie between them
+		if said = append(said, m); m.Sampled {
+			break
+		}
+	}
+	sum := xxh3.Hash128(spill.Append(nil, &said)).Bytes()
+	return string(sum[:])
+}

@@ -7,13 +7,13 @@
 //	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
 //	estimator, grouper, valid           Estimator; what it gets: rewards that are valid
 //	components, lengths, recompute      named rewards, tokens, advantages again for curate
-//	by, by_columns, keys                what a group is: --by, and the key of each row
-//	beginning, steps, state             parts of a group, sampled messages, and what they answer
-//	read, joined_scores, unscored       rows by group, with the rewards of several scores
-//	adjacency, repeated_ids             whether the rows of groups are adjacent, and ids that occur twice
+//	by, keys                            what a group and its parts are: --by, and the key of each row
+//	steps                               sampled messages, and what they answer
+//	read, joined_scores, input_checks   rows by group, with the rewards of several scores; rows that are refused
+//	adjacency                           whether the rows of groups are adjacent
 //	forks                               forks of one prefix are a group, beside that of their example
-//	scattered, scattered_write, spilled groups whose rows are not adjacent, sorted on disk
-//	pairs, pairer, shared_prompt, labels  preferences and labels
+//	scattered, scattered_write          groups whose rows are not adjacent, sorted on disk
+//	pairs, pairer, pair_facts, shared_prompt, labels  preferences and labels
 //	lone_attempt                        whether an attempt that is alone in its group trains
 //	tally                               counts and the report
 //

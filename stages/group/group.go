@@ -116,6 +116,13 @@ func (j *job) grouper() Grouper {
 	return Grouper{Estimator: j.estimator, Setup: j.o.setup()}
 }
 
+// pairer returns what makes pairs and labels, whose facts are the tally's.
+func (j *job) pairer() *pairer {
+	p := newPairer(j.shard, j.o.Pairs, j.o.Labels, j.o.solved(), j.o.tolerance())
+	j.tally.pairs = p.facts
+	return p
+}
+
 func (j *job) members() *dataset.TableWriter[formats.Member] {
 	return dataset.NewTable[formats.Member](j.shard, "", j.slice.First)
 }

@@ -122,7 +122,7 @@ func (o *Options) Validate() error {
 	if err := o.Spill.Validate(stage); err != nil {
 		return err
 	}
-	if err := o.Pairs.validate(o.Compat); err != nil {
+	if err := o.Pairs.validate(o.Compat == CompatNAT); err != nil {
 		return err
 	}
 	solved, tolerance := o.solved(), o.tolerance()

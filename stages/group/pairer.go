@@ -17,16 +17,14 @@ import (
 	"github.com/rollmill/rollmill/formats/training"
 )
 
-// pairer reads messages, group by group, and writes pairs and labels.
+// pairer writes pairs and labels, group by group.
 type pairer struct {
 	Pairs
-	rows         *dataset.Reader[formats.Trajectory] // of the base, for next
 	out          *dataset.TableWriter[formats.Pair]  // nil: no pairs
 	label        *dataset.TableWriter[formats.Label] // nil: no labels
 	minDesirable float64                             // lowest reward of a desirable answer
 	facts        map[string]float64
 
-	buf  []formats.Trajectory
 	of   *formats.Member // one of the group, for its pairs' ids
 	some []formats.Pair  // made and not written
 	made map[xxh3.Uint128]bool
@@ -40,20 +38,21 @@ type pairer struct {
 const pairsAtOnce = 16
 
 // openPairRows reads the columns of the base from which pairs are made.
-func openPairRows(ctx context.Context, in *input, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
-	return dataset.NewReaderOf[formats.Trajectory](ctx, in.base, r,
+func openPairRows(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+	return dataset.NewReaderOf[formats.Trajectory](ctx, base, r,
 		[]string{"trajectory_id", "example_id", "messages", "calls", "tool_sets", "candidates"})
 }
 
-// newPairer creates the tables that the options ask for.
-func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
-	p := &pairer{Pairs: o.Pairs, minDesirable: o.solved(), facts: map[string]float64{}}
-	p.tolerance, t.pairs = o.tolerance(), p.facts
-	if o.Pairs.Mode != "" {
+// newPairer creates the tables that are asked for. Answers are desirable, and scores equal,
+// as the numbers say.
+func newPairer(shard *dataset.Shard, pairs Pairs, labels bool, minDesirable, tolerance float64) *pairer {
+	p := &pairer{Pairs: pairs, minDesirable: minDesirable, facts: map[string]float64{}}
+	p.tolerance = tolerance
+	if pairs.Mode != "" {
 		p.out = dataset.NewTable[formats.Pair](shard, schema.TablePairs, -1)
 		p.facts[factPairs] = 0
 	}
-	if o.Labels {
+	if labels {
 		p.label = dataset.NewTable[formats.Label](shard, schema.TableLabels, -1)
 		p.facts[factDesirable], p.facts[factUndesirable] = 0, 0
 	}
@@ -63,15 +62,6 @@ func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
 func (p *pairer) refuse(fact string) {
 	p.facts[fact]++
 	p.why = cmp.Or(p.why, fact)
-}
-
-// next makes the pairs and labels of the next group of the base.
-func (p *pairer) next(ctx context.Context, members []formats.Member) error {
-	var err error
-	if p.buf, err = readNext(p.rows, p.buf, len(members)); err != nil {
-		return err
-	}
-	return p.group(ctx, members, p.buf)
 }
 
 // group makes the pairs and labels of a group from its members' messages.

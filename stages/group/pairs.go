@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Pairs says which preferences to make of a group. Members without a reward,
@@ -85,9 +86,9 @@ const DefaultTop = 2
 // Declare declares the fields. They are in the identity as one object, if there
 // are pairs.
 func (p *Pairs) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: "+words(PairModes),
+	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: exhaustive, best-worst, top-k",
 		PairModes...).Common()
-	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: "+words(PairSources), PairSources...).
+	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: trajectories, candidates", PairSources...).
 		Shown("trajectories, or candidates with --compat nat")
 	plugin.Choice(d, &p.At, "pair-at",
 		"compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with "+
@@ -99,8 +100,12 @@ func (p *Pairs) Declare(d *plugin.Declarer) {
 	d.Bool(&p.Once, "pair-once", "deduplicate identical pairs within a group")
 }
 
-func (p *Pairs) validate(compat Compat) error {
-	p.nat = compat == CompatNAT
+// validate fills in the defaults. nat says that pairs are made as under CompatNAT.
+func (p *Pairs) validate(nat bool) error {
+	usage := func(hint, format string, args ...any) error {
+		return fault.Errorf(fault.Usage, hint, format, args...)
+	}
+	p.nat = nat
 	if p.From == "" {
 		if p.From = PairTrajectories; p.nat {
 			p.From = PairCandidates
@@ -152,7 +157,7 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	var out []option
 	add := func(i, j int) {
-		o := option{order[i], order[j], Finite(scores[order[i]] - scores[order[j]])}
+		o := option{order[i], order[j], max(-math.MaxFloat64, min(scores[order[i]]-scores[order[j]], math.MaxFloat64))}
 		switch {
 		case !p.nat && !p.Ties && training.Flat(scores[o.worse], scores[o.better], p.tolerance):
 			refuse(factPairsTie)

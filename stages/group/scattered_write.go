@@ -39,7 +39,7 @@ func (g *scatteredGroups) newRowWriter(ctx context.Context) (*rowWriter, error) 
 		scope = g.in.base.All()
 		w.next = 0
 		w.pairs = spill.New(g.o.Spill.Dir, g.o.Spill.Memory/2)
-		if w.messages, err = openPairRows(ctx, g.in, scope); err != nil {
+		if w.messages, err = openPairRows(ctx, g.in.base, scope); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +130,7 @@ func (w *rowWriter) pair() error {
 	if w.pairs == nil {
 		return nil
 	}
-	p := newPairer(w.o, w.shard, w.tally)
+	p := w.pairer()
 	var group []byte
 	var members []formats.Member
 	var rows []formats.Trajectory

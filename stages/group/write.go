@@ -22,7 +22,9 @@ type groupWriter struct {
 	meter   *stages.Meter
 
 	lengths   lengths
-	pairer    *pairer // nil without pairs
+	pairer    *pairer                             // nil without pairs and labels
+	messages  *dataset.Reader[formats.Trajectory] // of the base, for it
+	said      []formats.Trajectory
 	adjacency *adjacency
 	buf       []formats.Member // of groups that are not written yet
 	ends      []int            // of each of them in buf
@@ -51,11 +53,11 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	}
 	defer s.lengths.close()
 	if j.o.preferences() {
-		s.pairer = newPairer(j.o, j.shard, j.tally)
-		if s.pairer.rows, err = openPairRows(ctx, j.in, j.slice); err != nil {
+		s.pairer = j.pairer()
+		if s.messages, err = openPairRows(ctx, j.in.base, j.slice); err != nil {
 			return err
 		}
-		defer s.pairer.rows.Close()
+		defer s.messages.Close()
 	}
 	if err := readRuns(ctx, j.in, j.slice, s.group); err != nil {
 		return err
@@ -90,7 +92,10 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 	describeLengths(members, tokens, &stats)
 	s.tally.add(members, &stats, &s.grouper)
 	if s.pairer != nil {
-		if err := s.pairer.next(s.ctx, members); err != nil {
+		if s.said, err = readNext(s.messages, s.said, len(members)); err != nil {
+			return err
+		}
+		if err := s.pairer.group(s.ctx, members, s.said); err != nil {
 			return err
 		}
 	}

@@ -3,13 +3,13 @@
 // row by row. Scores can be computed again, years later, from what is stored.
 //
 //	score, options, input, write       Run; its settings; the datasets it reads; what it writes
-//	reward, spec, rewards              Reward and its optional interfaces; --reward; the rewards of a run
+//	reward, spec, rewards              Reward and its Description; --reward; the rewards of a run
 //	row, request, answer, judge        what a reward gets, what programs are sent and answer, models
 //	source, columns, answer_parts      rows of the base, read with the columns that are needed
 //	pipeline, compute, total           batches of groups, one reward after the other, the weighted sum
-//	spans, buffer                      the faster path for rewards that need only the row, and its memory
+//	spans                              the faster path for rewards that need only the row
 //	score_reader, copied, extended     rewards carried forward from the input, and values copied by --only
-//	program_check, check, digests      programs tried on the first rows, rollmill check, files in the identity
+//	program_check, digests             programs tried on the first rows, files in the identity
 //	tally                              counts, gates and the report
 //
 // It does not run agents, compare the members of a group with one another

@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -108,4 +109,55 @@ func (p *pipeline) work(ctx context.Context, todo <-chan *job) error {
 		close(j.done)
 	}
 	return ctx.Err()
+}
+
+// buffer is the memory of a job's scores, which is used again. With a new one for
+// each job, thin rows take 1.16 times the processor time, and with an allocation for each
+// row 1.26 times: see spans.go.
+type buffer struct {
+	scores  []formats.Score
+	rewards []formats.NamedReward // of all of them
+	numbers []float64             // that these point to
+
+	alive  []*Row // of one call of the rewards
+	values []Value
+}
+
+// buffer returns an empty buffer for the scores of n rows.
+func (p *pipeline) buffer(n int) *buffer {
+	var r *buffer
+	select {
+	case r = <-p.spare:
+	default:
+		r = &buffer{}
+	}
+	each := len(p.carried) + len(p.rewards)
+	r.scores = slices.Grow(r.scores[:0], n)
+	r.rewards = slices.Grow(r.rewards[:0], n*each)
+	r.numbers = slices.Grow(r.numbers[:0], n*(each+1))
+	return r
+}
+
+// release gives a buffer back. It clears what refers to the memory of whole pages.
+func (p *pipeline) release(r *buffer) {
+	clear(r.scores[:cap(r.scores)])
+	clear(r.rewards[:cap(r.rewards)])
+	clear(r.alive[:cap(r.alive)])
+	clear(r.values[:cap(r.values)])
+	select {
+	case p.spare <- r:
+	default:
+	}
+}
+
+// named returns an empty list with the capacity for a row's rewards.
+func (r *buffer) named(each int) []formats.NamedReward {
+	n := len(r.rewards)
+	r.rewards = slices.Grow(r.rewards, each)[:n+each]
+	return r.rewards[n : n : n+each]
+}
+
+func (r *buffer) number(n float64) *float64 {
+	r.numbers = append(r.numbers, n)
+	return &r.numbers[len(r.numbers)-1]
 }

@@ -17,7 +17,7 @@ const reasonTokenBudget = "token_budget" // the budget was spent on other groups
 var Budget = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "token_budget", Help: "keep groups, in seeded order, while their sampled tokens fit into a budget",
-		New: curate.NewNumber("token-budget", "keep groups, in random order, while their sampled tokens fit into `N`",
+		New: newNumber("token-budget", "keep groups, in random order, while their sampled tokens fit into `N`",
 			func(n int64) curate.Rule { return curate.Rule{Groups: budgetRule(n).groups, Tokens: true} }),
 	},
 	Reasons: []string{reasonTokenBudget},

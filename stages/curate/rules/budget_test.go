@@ -37,7 +37,7 @@ func TestBudgetIsNotExceeded(t *testing.T) {
 }
 
 func tokens(n int64) curate.RuleSettings {
-	s := rules.Budget.New().(*curate.Number)
+	s := rules.Budget.New().(*rules.Number)
 	s.N = n
 	return s
 }

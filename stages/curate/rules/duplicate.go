@@ -20,7 +20,7 @@ var Duplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "duplicate",
 		Help: "drop members with the same content as an earlier one of their group",
 		New: func() curate.RuleSettings {
-			return &curate.Switch{Flag: "drop-duplicates", Does: curate.Rule{Rows: duplicates}, Common: true,
+			return &Switch{Flag: "drop-duplicates", Does: curate.Rule{Rows: duplicates}, Common: true,
 				Help: "drop members with the same content as an earlier one of their group"}
 		}},
 	Reasons: []string{reasonDuplicate},

@@ -12,7 +12,7 @@ import (
 var ExampleLimit = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again",
-		New: curate.NewNumber("max-per-example",
+		New: newNumber("max-per-example",
 			"keep the `N` newest groups of each example, when epochs are trained on again",
 			func(n int64) curate.Rule { return curate.Rule{Groups: perExample(n).groups} }),
 	},

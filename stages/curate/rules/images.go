@@ -15,7 +15,7 @@ var Images = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "images",
 		Help: "drop trajectories with images, audio, video or files before a token that trains",
 		New: func() curate.RuleSettings {
-			return &curate.Switch{Flag: "drop-images", Does: eachRow(images), Help: "drop trajectories with images, audio, " +
+			return &Switch{Flag: "drop-images", Does: eachRow(images), Help: "drop trajectories with images, audio, " +
 				"video or files before a token that trains, which token ids do not hold"}
 		}},
 	Reasons: []string{reasonImages},

@@ -11,7 +11,7 @@ import (
 
 // on returns the settings of a rule that a switch asks for.
 func on(k curate.RuleKind) curate.RuleSettings {
-	s := k.New().(*curate.Switch)
+	s := k.New().(*rules.Switch)
 	s.On = true
 	return s
 }

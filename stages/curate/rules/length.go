@@ -43,7 +43,7 @@ func (s *LengthSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if *s == (LengthSettings{}) {
 		return curate.Rule{}, nil
 	}
-	return eachRow(s.judge), curate.NotNegative(s)
+	return eachRow(s.judge), notNegative(s)
 }
 
 func (s *LengthSettings) judge(_ curate.Batch, r curate.Row) curate.Verdict {

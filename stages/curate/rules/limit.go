@@ -20,7 +20,7 @@ const (
 var BestOf = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "best_of", Help: "keep the members of each group with the highest rewards",
-		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning",
+		New: newNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning",
 			func(n int64) curate.Rule { return limitRule{keep: int(n), best: true, reason: reasonBestOf}.rule() }),
 	},
 	Reasons: []string{reasonBestOf},
@@ -32,7 +32,7 @@ var BestOf = curate.RuleKind{
 var Limit = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "limit", Help: "keep a number of members of each group, chosen by the seed",
-		New: curate.NewNumber("max-per-group", "keep `N` of each group, chosen at random",
+		New: newNumber("max-per-group", "keep `N` of each group, chosen at random",
 			func(n int64) curate.Rule { return limitRule{keep: int(n), reason: reasonLimit}.rule() }),
 	},
 	Reasons: []string{reasonLimit},

@@ -18,7 +18,7 @@ func TestLimit(t *testing.T) {
 }
 
 func number(k curate.RuleKind, n int64) curate.RuleSettings {
-	s := k.New().(*curate.Number)
+	s := k.New().(*rules.Number)
 	s.N = n
 	return s
 }

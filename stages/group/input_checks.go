@@ -6,8 +6,12 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -84,6 +88,69 @@ func (in *input) eachID(ctx context.Context, r dataset.Range, f func(at int64, i
 			return err
 		}
 		at++
+	}
+	return nil
+}
+
+// checkScored refuses trajectories that were never scored: some ended well, and none
+// has a reward or a component of one. A dataset that score wrote is always
+// accepted, even when it could compute no reward.
+func (in *input) checkScored(ctx context.Context) error {
+	if in.rows.Kind == schema.KindScores {
+		return nil
+	}
+	type columns struct {
+		Status  string                `parquet:"status,dict"`
+		Reward  *float64              `parquet:"reward,optional"`
+		Rewards []formats.NamedReward `parquet:"rewards,list"`
+	}
+	wait := int64(0)
+	for c, err := range dataset.Each[columns](ctx, in.rows, "", in.rows.All()) {
+		if err != nil || c.Reward != nil || len(c.Rewards) > 0 {
+			return err
+		}
+		if c.Status != outcomes.StatusFailed && c.Status != outcomes.StatusSkipped {
+			wait++
+		}
+	}
+	if wait == 0 {
+		return nil
+	}
+	return fault.Invalid(in.rows.URI(), "score them first (rollmill score), or group them with --allow-unscored", nil,
+		"none of its trajectories was ever scored; %d wait for a reward", wait)
+}
+
+// checkCalls refuses imported rows that are calls of attempts, each with the whole
+// history: they would be compared as attempts. Rows are read to name them, or if the
+// import did not count them; then every shard looks at all of them.
+func (in *input) checkCalls(ctx context.Context, o *Options) error {
+	accepted, err := validate.Accept(o.Accept)
+	if err != nil {
+		return err
+	}
+	counted, known := in.base.Facts[formats.FactPrefixRows]
+	if in.base.Stage != "import" || accepted["prefix_rows"] || known && counted == 0 {
+		return nil
+	}
+	checks := validate.In(validate.Import)
+	for i := range checks {
+		if checks[i].Name == "prefix_rows" {
+			checks = checks[i : i+1]
+			break
+		}
+	}
+	doctor, at := validate.NewDoctor(checks), int64(0)
+	for t, err := range dataset.Each[formats.Trajectory](ctx, in.base, "", in.base.All()) {
+		if err != nil {
+			return err
+		}
+		r := validate.WideRow(at, t)
+		doctor.Row(&r)
+		at++
+	}
+	for _, f := range doctor.Found(in.base.URI()) {
+		return fault.Invalid(in.base.URI(), checks[0].Hint+"; --accept-finding prefix_rows groups them all the same", nil,
+			"%d of %d %s (prefix_rows); the first: %s", f.Count, f.Of, f.What, f.First[0])
 	}
 	return nil
 }
