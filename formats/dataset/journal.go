@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -108,8 +109,8 @@ func (j *Journal[T]) list() []storage.Object {
 	return slices.Clone(j.segments)
 }
 
-// load reads a whole segment. One with columns of a newer version is refused: they would
-// be lost in the dataset.
+// load reads a segment. One with columns that no row of this version has is refused:
+// they would be lost in the dataset.
 func (j *Journal[T]) load(ctx context.Context, s storage.Object) ([]T, error) {
 	return loadSegment[T](ctx, j.Bucket, s, true)
 }
@@ -119,9 +120,10 @@ func LoadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object
 	return loadSegment[T](ctx, b, s, false)
 }
 
-// loadSegment reads a segment. One that cannot be read is an error that names it:
-// generating its rows cost money, so only the user may delete them.
-func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object, whole bool) ([]T, error) {
+// loadSegment reads a segment, and may refuse columns of a newer version. One that cannot
+// be read is an error that names it: generating its rows cost money, so only the user may
+// delete them.
+func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object, refuse bool) ([]T, error) {
 	place := storage.Join(b.URI(), s.Key)
 	data, err := b.ReadLimited(ctx, s.Key, s.Size)
 	if err != nil {
@@ -140,7 +142,11 @@ func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object
 		return nil, err
 	}
 	defer r.Close()
-	if columns := r.Unknown(); whole && len(columns) > 0 {
+	known := schema.Columns(schema.KindTrajectories)
+	columns := slices.DeleteFunc(r.Unknown(), func(name string) bool {
+		return slices.ContainsFunc(known, func(c schema.Column) bool { return c.Path == name })
+	})
+	if refuse && len(columns) > 0 {
 		return nil, fault.Invalid(place, UpgradeHint, nil, "the journal segment has columns that this version does not know and would lose: %s",
 			strings.Join(columns, ", "))
 	}
