@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 )
 
 // The guide about datasets quotes the writer that CI runs, and describes every
@@ -24,9 +24,9 @@ func TestDatasetsGuide(t *testing.T) {
 	if !strings.Contains(guide, "```python\n"+string(writer)+"```\n") {
 		t.Error("it does not quote testdata/interop/write_dataset.py")
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[dataset.Manifest](), reflect.TypeFor[dataset.Content](), reflect.TypeFor[dataset.Table](),
-		reflect.TypeFor[dataset.Part](), reflect.TypeFor[dataset.Ref](), reflect.TypeFor[dataset.File](), reflect.TypeFor[dataset.Run](),
-		reflect.TypeFor[dataset.GateResult]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[manifest.Manifest](), reflect.TypeFor[manifest.Content](), reflect.TypeFor[manifest.Table](),
+		reflect.TypeFor[manifest.Part](), reflect.TypeFor[manifest.Ref](), reflect.TypeFor[manifest.File](), reflect.TypeFor[manifest.Run](),
+		reflect.TypeFor[manifest.GateResult]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if name != "" && !strings.Contains(guide, "`"+name+"`") {

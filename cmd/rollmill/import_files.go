@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/records"
 	"github.com/rollmill/rollmill/pipelines/convert"
@@ -23,8 +23,8 @@ import (
 // importFiles lists the files that --in names, in the order of the flags and
 // then of their names. A folder stands for the files in it, at any depth, that
 // the format reads.
-func importFiles(ctx context.Context, uris []string, format *importers.Format) (dataset.Ref, []convert.File, error) {
-	ref := dataset.Ref{Role: "source"}
+func importFiles(ctx context.Context, uris []string, format *importers.Format) (manifest.Ref, []convert.File, error) {
+	ref := manifest.Ref{Role: "source"}
 	if len(uris) == 0 {
 		return ref, nil, cli.Usagef("name files, a pattern or a folder: --in 'data/*.jsonl'", "no --in")
 	}

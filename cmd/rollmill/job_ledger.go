@@ -6,6 +6,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -30,7 +32,7 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *receipts.Rece
 	switch {
 	case c.Ledger != "":
 		return c.Ledger, nil
-	case r != nil && r.Ledger != "" && dataset.Follows(in, r.Ledger):
+	case r != nil && r.Ledger != "" && runroot.Follows(in, r.Ledger):
 		b, err := storage.Open(ctx, r.Ledger)
 		if err != nil {
 			return "", cli.Usagef("", "--ledger: %w", err)
@@ -43,7 +45,7 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *receipts.Rece
 			"the receipt's ledger, %q, is in another store and is not used", r.Ledger)
 	}
 	if r != nil && r.RunID != "" {
-		return settings.FindLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
+		return settings.FindLedger(ctx, c.Ledger, c.Place.Root, in, manifest.Run{ID: r.RunID, Root: r.Ledger}, "")
 	}
 	if in != "" && r == nil { // in is a dataset, for job list
 		d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
@@ -53,7 +55,7 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *receipts.Rece
 	}
 	_, root := c.Place.Both()
 	if in != "" && c.Place.Root == "" {
-		root = dataset.RootOf(in)
+		root = runroot.Of(in)
 	}
 	return root, nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
@@ -23,17 +25,17 @@ import (
 // stored writes 4 groups of 4 trajectories, as rollout does.
 func stored(t *testing.T, uri string) {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	for group := range random.Trajectories(3, random.Options{Groups: 4, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 20}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 }

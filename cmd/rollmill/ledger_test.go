@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
@@ -111,7 +112,7 @@ func TestUnreadableManifestCreatesNoLedger(t *testing.T) {
 	once := false
 	ctx := storage.Wrapping(t.Context(), func(b *storage.Bucket) *storage.Bucket {
 		return b.WithHook(func(op, key string) error {
-			if key == dataset.ManifestFile && !once {
+			if key == manifest.FileName && !once {
 				once = true
 				return storage.ErrTemporary
 			}
@@ -207,7 +208,7 @@ func TestRolloutKilledAfterRunID(t *testing.T) {
 	killed := false
 	ctx := storage.Wrapping(t.Context(), func(b *storage.Bucket) *storage.Bucket {
 		return b.WithHook(func(op, key string) error {
-			if killed = killed || op == "published" && key == dataset.RunFile; killed {
+			if killed = killed || op == "published" && key == runroot.File; killed {
 				return dead
 			}
 			return nil
@@ -219,7 +220,7 @@ func TestRolloutKilledAfterRunID(t *testing.T) {
 	if code := attempt(ctx); code == 0 || !killed {
 		t.Fatalf("exit code %d, killed: %v", code, killed)
 	}
-	made, err := os.ReadFile(filepath.Join(root, dataset.RunFile))
+	made, err := os.ReadFile(filepath.Join(root, runroot.File))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -105,15 +107,15 @@ func forged[T any](change func(rows []T)) func(t *testing.T, path string) {
 		if d.Files == nil {
 			d.Files = map[string]string{}
 		}
-		shard, err := dataset.Begin(t.Context(), path, dataset.Spec{Stage: d.Stage, Version: d.Version, Kind: d.Kind, Params: d.Params,
-			Files: d.Files, Inputs: d.Inputs, Base: d.Base}, dataset.Options{})
+		shard, err := shards.Begin(t.Context(), path, manifest.Spec{Stage: d.Stage, Version: d.Version, Kind: d.Kind, Params: d.Params,
+			Files: d.Files, Inputs: d.Inputs, Base: d.Base}, shards.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := dataset.NewTable[T](shard, "", 0).Write(t.Context(), rows); err != nil {
+		if err := shards.NewTable[T](shard, "", 0).Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := shard.Commit(t.Context(), dataset.Outcome{Counts: d.Counts, Facts: d.Facts, State: d.State}); err != nil {
+		if _, err := shard.Commit(t.Context(), shards.Outcome{Counts: d.Counts, Facts: d.Facts, State: d.State}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
@@ -148,7 +148,7 @@ func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
 	var failed []error
 	for _, e := range epochs {
 		r, err := c.score(ctx, s, &e, &judging)
-		if gate := (*dataset.GateError)(nil); err == nil || errors.As(err, &gate) {
+		if gate := (*manifest.GateError)(nil); err == nil || errors.As(err, &gate) {
 			s.Reported(s.Place, r)
 		}
 		if err == nil {

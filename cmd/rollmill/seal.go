@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -79,7 +80,7 @@ func runSeal(ctx context.Context, s *cli.Session, c *sealSettings) error {
 	if err != nil {
 		return err // a gate refused it, or shards are missing
 	}
-	if _, err := dataset.Seal(ctx, in.URI); err != nil {
+	if _, err := seal.Dataset(ctx, in.URI); err != nil {
 		return err
 	}
 	s.Say("seal: %s in %s", plural.Of(d.Rows, "row"), plural.Of(d.Shards, "shard"))

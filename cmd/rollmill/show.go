@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -259,7 +260,7 @@ func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
 	if dataset.Plain(uri) {
 		return nil
 	}
-	names, err := dataset.UnnamedAt(ctx, uri)
+	names, err := seal.UnnamedAt(ctx, uri)
 	if err != nil || len(names) == 0 {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -137,14 +139,14 @@ func TestTeacherReachesTheTrainer(t *testing.T) {
 
 func writeRollout(t *testing.T, uri string, rows []formats.Trajectory) {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), rows); err != nil {
+	if err := shards.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/storetime"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -111,7 +113,7 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		return o, cli.Usagef("", "--out: %w", err)
 	}
 	o.Receipt = receipt
-	o.Newer = func(ctx context.Context) (bool, error) { return dataset.Newer(ctx, receipt, receipts.File) }
+	o.Newer = func(ctx context.Context) (bool, error) { return storetime.Newer(ctx, receipt, receipts.File) }
 	if c.Rows != "" {
 		b, err := storage.Open(ctx, c.Rows)
 		if err != nil {
@@ -238,7 +240,7 @@ func (c *submitSettings) places(ctx context.Context, s *cli.Session) (in stages.
 		case out == "":
 			out = c.Place.Layout().Policy()
 		case !named:
-			root = dataset.RootOf(out)
+			root = runroot.Of(out)
 		}
 		return in, out, root, nil
 	}
@@ -255,7 +257,7 @@ func (c *submitSettings) places(ctx context.Context, s *cli.Session) (in stages.
 	dir, _ := storage.Split(in.URI)
 	out = cmp.Or(out, storage.Join(dir, s.Command))
 	if !named {
-		root = dataset.ParentOf(in.URI)
+		root = runroot.Parent(in.URI)
 	}
 	return in, out, root, nil
 }

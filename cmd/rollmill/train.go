@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -139,7 +139,7 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
 	o.Echo = settings.EchoOf
-	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
+	o.FindLedger = func(ctx context.Context, in string, run manifest.Run, o *submit.Options) error {
 		uri, err := settings.FindLedger(ctx, submitting.Ledger, root, in, run, root)
 		if err != nil || uri == ledger {
 			return err

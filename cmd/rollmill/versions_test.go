@@ -10,6 +10,9 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -50,7 +53,7 @@ func TestEveryVersionIsReadable(t *testing.T) {
 				t.Errorf("the folder has schema %s", got)
 			}
 			id := before["rollout"].Run.ID
-			if r, err := dataset.OpenRun(t.Context(), dir); err != nil || id == "" || r.ID != id {
+			if r, err := runroot.Open(t.Context(), dir); err != nil || id == "" || r.ID != id {
 				t.Errorf("its datasets are of run %q, its root is that of %q, %v", id, r.ID, err)
 			}
 			for _, words := range later {
@@ -108,27 +111,27 @@ func writeVersion(t *testing.T, dir string) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	run := dataset.Run{ID: "0123456789abcdef0123456789abcdef"}
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Run: run, Kind: schema.KindTrajectories,
+	run := manifest.Run{ID: "0123456789abcdef0123456789abcdef"}
+	spec := manifest.Spec{Stage: "rollout", Version: 1, Run: run, Kind: schema.KindTrajectories,
 		Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
-	shard, err := dataset.Begin(t.Context(), filepath.Join(dir, "rollout"), spec, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), filepath.Join(dir, "rollout"), spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	for group := range random.Trajectories(1,
 		random.Options{Groups: 6, Generations: 4, Messages: 4, SampledTokens: 60, PromptTokens: 40, Failures: 0.2, Branches: 0.3}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(dataset.RunFile)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(runroot.File)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, dataset.RunFile), []byte(`{"format":"rollmill-run/1","id":"`+run.ID+`"}`+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, runroot.File), []byte(`{"format":"rollmill-run/1","id":"`+run.ID+`"}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range later {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -49,12 +50,12 @@ func plant(v reflect.Value, name string) {
 func TestControlCharactersAreNeverPrinted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	at := func(stage string) string { return filepath.Join(dir, "epoch-0", stage) }
-	shard, err := dataset.Begin(t.Context(), at("rollout"),
-		dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), at("rollout"),
+		manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"model": planted}}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	id, group := "", ""
 	for rows := range random.Trajectories(1,
 		random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
@@ -71,7 +72,7 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range [][]string{

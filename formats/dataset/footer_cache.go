@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -36,7 +37,7 @@ func (d *Dataset) Warm(ctx context.Context, table string) error {
 	parts := d.PartsOf(table)
 	parts = parts[:min(len(parts), int(d.ends.free()/endBytes))]
 	for _, err := range storage.InOrder(ctx, len(parts), storage.AtOnce, func(ctx context.Context, i int) (struct{}, error) {
-		src, _, err := d.openPart(ctx, parts[i])
+		src, _, err := d.OpenPart(ctx, parts[i])
 		if err == nil {
 			err = src.Close()
 		}
@@ -58,7 +59,7 @@ func (e *ends) free() int64 {
 }
 
 // open opens a part, with its end if that was kept.
-func (e *ends) open(src storage.Reader, p Part, place string) (*parquet.File, error) {
+func (e *ends) open(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
 	e.mu.Lock()
 	end := e.of[p.Name]
 	e.mu.Unlock()
@@ -92,7 +93,7 @@ const keptFooters = 3
 // of each part once.
 func (d *Dataset) ShareFooters() { d.footers.on = true }
 
-func (s *footers) open(src storage.Reader, p Part, place string) (*parquet.File, error) {
+func (s *footers) open(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
 	if !s.on {
 		return parquet.Open(src, p.Bytes, place)
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -82,7 +85,7 @@ func TestADatasetOfANewerVersionIsReadAndVerified(t *testing.T) {
 			t.Errorf("row %d is %+v", i, rows[i])
 		}
 	}
-	if ok, err := dataset.NewPayload(t.Context(), d).Copyable(0, 4); ok || err != nil {
+	if ok, err := shards.NewPayload(t.Context(), d).Copyable(0, 4); ok || err != nil {
 		t.Error("pages of columns that are not known cannot be copied", err)
 	}
 }
@@ -100,8 +103,8 @@ func TestNothingIsMadeOfADatasetOfANewerVersion(t *testing.T) {
 	d, _ := newer(t)
 	out := filepath.Join(t.TempDir(), "again")
 	base := d.Ref("base", out)
-	spec := dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Base: &base, Inputs: []dataset.Ref{base}}
-	_, err := dataset.Begin(t.Context(), out, spec, dataset.Options{Overwrite: true})
+	spec := manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Base: &base, Inputs: []manifest.Ref{base}}
+	_, err := shards.Begin(t.Context(), out, spec, shards.Options{Overwrite: true})
 	refused(t, err, "schema "+datasettest.Schema+", and this rollmill writes "+schema.Version)
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Error("something was written", err)
@@ -111,19 +114,19 @@ func TestNothingIsMadeOfADatasetOfANewerVersion(t *testing.T) {
 // The rows that a newer version journalled would lose columns in the dataset.
 func TestAJournalOfANewerVersionIsRefused(t *testing.T) {
 	_, rows := newer(t)
-	s, err := dataset.Begin(t.Context(), filepath.Join(t.TempDir(), "journalled"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories},
-		dataset.Options{})
+	s, err := shards.Begin(t.Context(), filepath.Join(t.TempDir(), "journalled"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories},
+		shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := dataset.OpenJournal[datasettest.Trajectory](t.Context(), s.Journal())
+	theirs, err := journals.Open[datasettest.Trajectory](t.Context(), s.Journal())
 	if err == nil {
 		err = theirs.Append(t.Context(), rows)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := dataset.OpenJournal[formats.Trajectory](t.Context(), s.Journal())
+	ours, err := journals.Open[formats.Trajectory](t.Context(), s.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}

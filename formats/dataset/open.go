@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -11,7 +13,7 @@ import (
 
 // Dataset is a complete dataset, open for reading. It is safe for concurrent use.
 type Dataset struct {
-	Manifest
+	manifest.Manifest
 	Address string
 	digest  string // fingerprint of the manifest
 	Bucket  *storage.Bucket
@@ -21,7 +23,7 @@ type Dataset struct {
 	footers footers // of local parts, if they are shared
 }
 
-func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {
+func New(m manifest.Manifest, uri string, b *storage.Bucket) *Dataset {
 	d := &Dataset{Manifest: m, Address: uri, digest: m.Fingerprint(), Bucket: b}
 	if m.Plain {
 		d.plain = &plain{}
@@ -51,14 +53,14 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 		return nil, fault.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil,
 			"holds %s, not %s", m.Kind, o.Kind)
 	}
-	var refused []GateResult
+	var refused []manifest.GateResult
 	for _, g := range m.Refusals() {
 		if !o.IgnoreGates && !slices.Contains(o.AcceptGates, g.Name) {
 			refused = append(refused, g)
 		}
 	}
 	if refused != nil {
-		return nil, &GateError{URI: b.URI(), Gates: refused}
+		return nil, &manifest.GateError{URI: b.URI(), Gates: refused}
 	}
 	return d, nil
 }
@@ -72,11 +74,11 @@ func load(ctx context.Context, uri string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := Find(ctx, b)
+	m, err := seal.Find(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	return newDataset(*m, uri, b), nil
+	return New(*m, uri, b), nil
 }
 
 // Known returns a fault.Input for a dataset of a newer minor version of the
@@ -87,7 +89,7 @@ func (d *Dataset) Known() error {
 	if !d.newer() {
 		return nil
 	}
-	return fault.Invalid(d.URI(), UpgradeHint, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
+	return fault.Invalid(d.URI(), manifest.UpgradeHint, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
 		d.Schema, schema.Version)
 }
 
@@ -138,11 +140,11 @@ func (d *Dataset) cut(i, n int) int64 {
 
 // RunOf returns the first run that is set: that of a thin dataset, else of its
 // base, and so on. A nil dataset has none.
-func RunOf(all ...*Dataset) Run {
+func RunOf(all ...*Dataset) manifest.Run {
 	for _, d := range all {
 		if d != nil && d.Run.ID != "" {
 			return d.Run
 		}
 	}
-	return Run{}
+	return manifest.Run{}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/counting"
 )
@@ -29,12 +31,12 @@ func check(t *testing.T, err error) {
 func largeParts(t *testing.T, parts, rows int) *dataset.Dataset {
 	t.Helper()
 	uri := fmt.Sprintf("mem://%s-%d/d", t.Name(), stores.Add(1))
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}
+	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}
 	dice := rand.New(rand.NewPCG(1, 1))
 	for i := range parts {
-		s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: i, Of: parts})
+		s, err := shards.Begin(t.Context(), uri, spec, shards.Options{Shard: i, Of: parts})
 		check(t, err)
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for e := range rows {
 			text := make([]byte, 300<<10)
 			for i := range text {
@@ -43,7 +45,7 @@ func largeParts(t *testing.T, parts, rows int) *dataset.Dataset {
 			check(t, w.Write(t.Context(), []formats.Trajectory{{TrajectoryID: exampleOf(i*rows + e), ExampleID: exampleOf(i*rows + e),
 				Messages: []formats.Message{{Parent: -1, Role: "user", Content: string(text), Call: -1}}}}))
 		}
-		_, err = s.Commit(t.Context(), dataset.Outcome{})
+		_, err = s.Commit(t.Context(), shards.Outcome{})
 		check(t, err)
 	}
 	return opened(t, uri)

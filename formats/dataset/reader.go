@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -24,7 +26,7 @@ import (
 type Reader[T any] struct {
 	ctx   context.Context
 	d     *Dataset
-	parts []Part
+	parts []manifest.Part
 	next  int64 // row to read, in the table
 	end   int64
 	rows  partReader[T]
@@ -224,7 +226,7 @@ func (r *Reader[T]) open() error {
 		r.part++
 	}
 	p := r.parts[r.part]
-	src, f, err := r.ahead.take(r.ctx, r.d, r.parts, r.part, r.end-r.first)
+	src, f, err := r.ahead.Take(r.ctx, r.d, r.parts, r.part, r.end-r.first)
 	if err != nil {
 		return err
 	}
@@ -290,9 +292,9 @@ func (r *Reader[T]) Done(row int64, texts bool) {
 // it is read.
 const fetchAhead = 48 << 20
 
-// openPart opens a part and compares it with the manifest. It takes the size
+// OpenPart opens a part and compares it with the manifest. It takes the size
 // from the manifest, which saves a request.
-func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parquet.File, error) {
+func (d *Dataset) OpenPart(ctx context.Context, p manifest.Part) (storage.Reader, *parquet.File, error) {
 	place := d.place(p)
 	src, err := d.Bucket.OpenSized(ctx, p.Name, p.Bytes)
 	if err != nil {
@@ -320,7 +322,7 @@ func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parque
 // checkPart compares a part's footer with the manifest and with the schema of
 // its writer. A missing column must be one that was added later; otherwise its
 // rows would be read as if it were null.
-func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
+func (d *Dataset) checkPart(f *parquet.File, p manifest.Part, place string) error {
 	if f.Rows() != p.Rows {
 		return fault.Invalid(place, "", nil, "the part has %d rows; the manifest says %d", f.Rows(), p.Rows)
 	}
@@ -345,14 +347,14 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 
 // explain distinguishes a part that is gone or was replaced from one that could
 // not be read.
-func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
+func (d *Dataset) explain(ctx context.Context, p manifest.Part, err error) error {
 	place := d.place(p)
 	o, statErr := d.Bucket.Stat(ctx, p.Name)
 	switch {
 	case errors.Is(statErr, storage.ErrNotExist):
-		now, err := ReadCurrent(ctx, d.Bucket)
+		now, err := seal.ReadCurrent(ctx, d.Bucket)
 		switch {
-		case err == nil && PrunedIn(now.Damage) != nil:
+		case err == nil && manifest.PrunedIn(now.Damage) != nil:
 			return now.Damage
 		case err == nil && now.Replaced(p.Name):
 			return fault.Invalid(place, "run the command again: the rows are in other parts", statErr,
@@ -392,8 +394,8 @@ func (r *Reader[T]) closePart() error {
 	return err
 }
 
-// take reads n rows.
-func (r *Reader[T]) take(n int64) ([]T, error) {
+// Take reads n rows.
+func (r *Reader[T]) Take(n int64) ([]T, error) {
 	rows, err := parquet.ReadAll(func(rows []T) (int, error) {
 		k, err := r.Read(rows[:min(n, int64(len(rows)))])
 		if n -= int64(k); err == nil && n == 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -24,7 +26,7 @@ func Verify(ctx context.Context, d *Dataset) error {
 			return err
 		}
 	}
-	if err := CheckRecords(ctx, d.Bucket, &d.Manifest); err != nil {
+	if err := seal.CheckRecords(ctx, d.Bucket, &d.Manifest); err != nil {
 		return err
 	}
 	for _, name := range d.TableNames() {
@@ -35,13 +37,13 @@ func Verify(ctx context.Context, d *Dataset) error {
 	return nil
 }
 
-func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
-	src, _, err := d.openPart(ctx, p)
+func (d *Dataset) verifyBytes(ctx context.Context, p manifest.Part) error {
+	src, _, err := d.OpenPart(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	got, err := DigestOf(src)
+	got, err := seal.DigestOf(src)
 	if err != nil {
 		return err
 	}
@@ -63,11 +65,11 @@ func (d *Dataset) verifyRows(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	return d.sameRows(table, got)
+	return d.SameRows(table, got)
 }
 
-// sameRows compares the digest of a table's rows with the manifest.
-func (d *Dataset) sameRows(table string, got formats.RowsDigest) error {
+// SameRows compares the digest of a table's rows with the manifest.
+func (d *Dataset) SameRows(table string, got formats.RowsDigest) error {
 	if t, _ := d.TableOf(table); got != t.RowsDigest && !d.newer() {
 		return fault.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
 	}
@@ -114,5 +116,5 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	if d.plain != nil && d.plain.files {
 		return nil, nil
 	}
-	return Unnamed(ctx, d.Bucket, &d.Manifest)
+	return seal.Unnamed(ctx, d.Bucket, &d.Manifest)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -30,7 +30,7 @@ func TestExportRefusesCreditOfMessages(t *testing.T) {
 		}
 		groups = append(groups, rows)
 	}
-	spec := dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}
+	spec := manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}
 	plain := written(t, storage.Join(root, "plain"), spec, groups, -1).URI()
 	last := &groups[2][3]
 	for i := range last.Messages {

@@ -16,6 +16,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -29,19 +31,19 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, first int64) *dataset.Dataset {
+func written[T any](t *testing.T, uri string, spec manifest.Spec, groups [][]T, first int64) *dataset.Dataset {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[T](shard, "", first)
+	table := shards.NewTable[T](shard, "", first)
 	for _, g := range groups {
 		if err := table.Write(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
@@ -57,7 +59,7 @@ var small = random.Options{Groups: 12, Generations: 4, Messages: 5, SampledToken
 func rollout(t *testing.T, root string, o random.Options) (*dataset.Dataset, [][]formats.Trajectory) {
 	t.Helper()
 	groups := slices.Collect(random.Trajectories(9, o))
-	return written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, groups, -1), groups
+	return written(t, storage.Join(root, "rollout"), manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, groups, -1), groups
 }
 
 // grouped writes members of a rollout, and returns what export should join.
@@ -67,7 +69,7 @@ func grouped(t *testing.T, root string) (*dataset.Dataset, []formats.Trajectory)
 	members := slices.Collect(random.Members(9, small))
 	uri := storage.Join(root, "group")
 	ref := base.Ref("base", uri)
-	d := written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, members, 0)
+	d := written(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []manifest.Ref{ref}, Base: &ref}, members, 0)
 	var want []formats.Trajectory
 	for g := range wide {
 		for i := range wide[g] {
@@ -131,9 +133,9 @@ func TestScoresHaveNoAdvantages(t *testing.T) {
 	}
 	ref := base.Ref("base", base.URI())
 	base = written(t, filepath.Join(root, "curate"),
-		dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Inputs: []dataset.Ref{ref}}, wide, 0)
+		manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Inputs: []manifest.Ref{ref}}, wide, 0)
 	ref = base.Ref("base", base.URI())
-	d := written(t, filepath.Join(root, "score"), dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
+	d := written(t, filepath.Join(root, "score"), manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref},
 		slices.Collect(random.Scores(9, small)), 0)
 	var out bytes.Buffer
 	if _, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out}); err != nil {
@@ -153,7 +155,7 @@ func TestRowsThatDoNotMatchAreRefused(t *testing.T) {
 	scores[2][1], scores[2][2] = scores[2][2], scores[2][1]
 	uri := filepath.Join(root, "score")
 	ref := base.Ref("base", uri)
-	d := written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, scores, 0)
+	d := written(t, uri, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref}, scores, 0)
 	_, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: filepath.Join(root, "out.jsonl")})
 	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "row 9: it is about trajectory ") {
 		t.Errorf("%v", err)
@@ -308,12 +310,12 @@ func TestScatteredGroups(t *testing.T) {
 	base, wide := rollout(t, root, random.Options{Groups: 2, Generations: 4, Messages: 3, SampledTokens: 9, PromptTokens: 9})
 	uri := filepath.Join(root, "group")
 	ref := base.Ref("base", uri)
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref},
-		dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []manifest.Ref{ref}, Base: &ref},
+		shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, stats := dataset.NewTable[formats.Member](shard, "", 0), dataset.NewTable[formats.GroupStats](shard, schema.TableGroups, -1)
+	table, stats := shards.NewTable[formats.Member](shard, "", 0), shards.NewTable[formats.GroupStats](shard, schema.TableGroups, -1)
 	var failed error
 	for _, group := range wide {
 		var members []formats.Member
@@ -326,7 +328,7 @@ func TestScatteredGroups(t *testing.T) {
 		failed = errors.Join(failed, table.Write(t.Context(), members))
 	}
 	failed = errors.Join(failed, stats.Write(t.Context(), []formats.GroupStats{{GroupID: "by-0", Count: 4}, {GroupID: "by-1", FirstRow: 1, Count: 4}}))
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil || failed != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 	o := ExportOptions{In: uri, To: files(t, "trl-sft"), Out: filepath.Join(root, "x.jsonl"), Choice: chat.Choice{Best: -1}}

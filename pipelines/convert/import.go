@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -58,13 +60,13 @@ func Import(ctx context.Context, o ImportOptions) (ImportReport, error) {
 // attempt writes the shard's rows, but does not commit them. Unless sort is set
 // the error is errScattered when the groups of the source are not adjacent. On
 // an error what was written is removed.
-func (o *ImportOptions) attempt(ctx context.Context, spec dataset.Spec, sort bool) (Source, dataset.Outcome,
-	*dataset.Shard, error) {
+func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bool) (Source, shards.Outcome,
+	*shards.Shard, error) {
 	s := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec,
-		dataset.Options{Shard: s.Index, Of: s.Count, Overwrite: o.Out.Overwrite})
+	shard, err := shards.Begin(ctx, o.Out.URI, spec,
+		shards.Options{Shard: s.Index, Of: s.Count, Overwrite: o.Out.Overwrite})
 	if err != nil || shard.UpToDate() {
-		return Source{}, dataset.Outcome{}, shard, err
+		return Source{}, shards.Outcome{}, shard, err
 	}
 	w, c := newWriter(o, shard), newCheck(o)
 	defer c.close()
@@ -141,7 +143,7 @@ func (o *ImportOptions) Validate() error {
 }
 
 // spec returns the identity of the dataset. It covers the bytes of every file.
-func (o *ImportOptions) spec(ctx context.Context) (dataset.Spec, error) {
+func (o *ImportOptions) spec(ctx context.Context) (manifest.Spec, error) {
 	fresh := ImportDefaults()
 	params := plugin.Identity(o, &fresh)
 	params["from"], params["run"] = o.Format.Name, o.Run
@@ -151,14 +153,14 @@ func (o *ImportOptions) spec(ctx context.Context) (dataset.Spec, error) {
 	source := o.Source
 	var err error
 	if source.Digest, err = o.digest(ctx); err != nil {
-		return dataset.Spec{}, err
+		return manifest.Spec{}, err
 	}
-	run, err := dataset.OpenRun(ctx, cmp.Or(o.Root, dataset.RootOf(o.Out.URI)))
+	run, err := runroot.Open(ctx, cmp.Or(o.Root, runroot.Of(o.Out.URI)))
 	if err != nil {
-		return dataset.Spec{}, fmt.Errorf("import: giving the run its id: %w", err)
+		return manifest.Spec{}, fmt.Errorf("import: giving the run its id: %w", err)
 	}
-	return dataset.Spec{Stage: stage, Version: version, Kind: schema.KindTrajectories, Params: params,
-		Inputs: []dataset.Ref{source}, Run: run}, nil
+	return manifest.Spec{Stage: stage, Version: version, Kind: schema.KindTrajectories, Params: params,
+		Inputs: []manifest.Ref{source}, Run: run}, nil
 }
 
 // digest returns the SHA-256 over the names and the bytes of the files and of

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/stages"
@@ -23,8 +23,8 @@ type ImportOptions struct {
 	Out stages.Output
 
 	Format importers.Format
-	Source dataset.Ref // of the files, without a digest
-	Files  []File      // in the order of their names
+	Source manifest.Ref // of the files, without a digest
+	Files  []File       // in the order of their names
 
 	Fields  map[string]string // the source's column by the format's name, see importers.Options
 	GroupBy string            // GroupByID, GroupByPrompt, a field, or a file of ids that Groups holds

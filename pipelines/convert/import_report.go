@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
@@ -124,7 +124,7 @@ func table(w io.Writer, heading string, counts map[string]int64) {
 	}
 }
 
-func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
+func report(result shards.Result, outcome shards.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,

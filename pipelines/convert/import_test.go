@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -89,7 +90,7 @@ func (content) Close() error { return nil }
 
 func options(out string, files ...convert.File) convert.ImportOptions {
 	o := convert.ImportDefaults()
-	o.Format, o.Files, o.Source, o.Run = format, files, dataset.Ref{Role: "source", URI: "files"}, "run"
+	o.Format, o.Files, o.Source, o.Run = format, files, manifest.Ref{Role: "source", URI: "files"}, "run"
 	o.Out = stages.Output{URI: out}
 	return o
 }

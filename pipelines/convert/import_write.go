@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -18,11 +18,11 @@ import (
 // writer writes groups.
 type writer struct {
 	o       *ImportOptions
-	shard   *dataset.Shard
-	rows    *dataset.TableWriter[formats.Trajectory]
-	pairs   *dataset.TableWriter[formats.Pair]  // nil before the first
-	labels  *dataset.TableWriter[formats.Label] // nil before the first
-	outcome dataset.Outcome
+	shard   *shards.Shard
+	rows    *shards.TableWriter[formats.Trajectory]
+	pairs   *shards.TableWriter[formats.Pair]  // nil before the first
+	labels  *shards.TableWriter[formats.Label] // nil before the first
+	outcome shards.Outcome
 
 	pairBytes, labelBytes int // of the row groups being written
 
@@ -53,9 +53,9 @@ const (
 
 // newWriter returns a writer. The tables of pairs and labels begin with their
 // first row.
-func newWriter(o *ImportOptions, shard *dataset.Shard) *writer {
-	return &writer{o: o, shard: shard, rows: dataset.NewTable[formats.Trajectory](shard, "", -1), copies: map[string]int{},
-		outcome: dataset.Outcome{Facts: map[string]float64{}}}
+func newWriter(o *ImportOptions, shard *shards.Shard) *writer {
+	return &writer{o: o, shard: shard, rows: shards.NewTable[formats.Trajectory](shard, "", -1), copies: map[string]int{},
+		outcome: shards.Outcome{Facts: map[string]float64{}}}
 }
 
 // group writes the rows of a group, soon.
@@ -225,7 +225,7 @@ func (w *writer) pair(ctx context.Context, chosen, rejected *formats.Trajectory)
 		p.Margin = p.ChosenScore - p.RejectedScore
 	}
 	if w.pairs == nil {
-		w.pairs = dataset.NewTable[formats.Pair](w.shard, schema.TablePairs, -1)
+		w.pairs = shards.NewTable[formats.Pair](w.shard, schema.TablePairs, -1)
 	}
 	w.outcome.Facts[factPairs]++
 	w.pairBytes += p.Size()
@@ -248,7 +248,7 @@ func (w *writer) label(ctx context.Context, r *row) error {
 		Prompt: chat.JSON(t, path[:at]), Completion: chat.JSON(t, path[at:]), Tools: chat.ToolsOf(t, path[at]),
 	}
 	if w.labels == nil {
-		w.labels = dataset.NewTable[formats.Label](w.shard, schema.TableLabels, -1)
+		w.labels = shards.NewTable[formats.Label](w.shard, schema.TableLabels, -1)
 	}
 	w.outcome.Facts[factLabels]++
 	w.labelBytes += l.Size()
@@ -256,7 +256,7 @@ func (w *writer) label(ctx context.Context, r *row) error {
 }
 
 // write writes a row of a side table, and ends its row group when it is full.
-func write[T any](ctx context.Context, w *dataset.TableWriter[T], x T, bytes *int) error {
+func write[T any](ctx context.Context, w *shards.TableWriter[T], x T, bytes *int) error {
 	if err := w.Write(ctx, []T{x}); err != nil || *bytes < formats.PairBytes {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -140,20 +142,20 @@ func measured(t *testing.T, root string) {
 	t.Helper()
 	rewards := [][]float64{{1, 0}, {1, 1}, {null, 0.5}}
 	var base *dataset.Dataset
-	write := func(uri string, spec dataset.Spec, each func(shard *dataset.Shard) error) {
-		shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	write := func(uri string, spec manifest.Spec, each func(shard *shards.Shard) error) {
+		shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 		if err == nil {
 			err = each(shard)
 		}
 		if err == nil {
-			_, err = shard.Commit(t.Context(), dataset.Outcome{})
+			_, err = shard.Commit(t.Context(), shards.Outcome{})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, func(s *dataset.Shard) error {
-		table := dataset.NewTable[formats.Trajectory](s, "", -1)
+	write(root+"/rollout", manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, func(s *shards.Shard) error {
+		table := shards.NewTable[formats.Trajectory](s, "", -1)
 		for e := range rewards {
 			var g []formats.Trajectory
 			for k := range 2 {
@@ -174,9 +176,9 @@ func measured(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	ref := base.Ref("base", root+"/score")
-	write(root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
-		func(s *dataset.Shard) error {
-			table := dataset.NewTable[formats.Score](s, "", 0)
+	write(root+"/score", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref},
+		func(s *shards.Shard) error {
+			table := shards.NewTable[formats.Score](s, "", 0)
 			for e, g := range rewards {
 				var rows []formats.Score
 				for k := range g {

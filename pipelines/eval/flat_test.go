@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
@@ -138,7 +140,7 @@ func scored(ctx context.Context, t *rapid.T, root string, scattered bool) string
 	if scattered {
 		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	}
-	write(ctx, t, root+"/rollout", dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, rows)
+	write(ctx, t, root+"/rollout", manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, rows)
 	ref := opened(ctx, t, root+"/rollout").Ref("base", root+"/score")
 	values := [][]float64{{0, 1}, {1, 1, 0}, {0}, {-1, .5, 2}, {.3, .1 + .2}}[r.IntN(5)]
 	var all []formats.Score
@@ -160,17 +162,17 @@ func scored(ctx context.Context, t *rapid.T, root string, scattered bool) string
 		}
 		all = append(all, s)
 	}
-	write(ctx, t, root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, all)
+	write(ctx, t, root+"/score", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []manifest.Ref{ref}}, all)
 	return root + "/score"
 }
 
-func write[T any](ctx context.Context, t *rapid.T, uri string, spec dataset.Spec, rows []T) {
-	s, err := dataset.Begin(ctx, uri, spec, dataset.Options{})
+func write[T any](ctx context.Context, t *rapid.T, uri string, spec manifest.Spec, rows []T) {
+	s, err := shards.Begin(ctx, uri, spec, shards.Options{})
 	if err == nil {
-		err = dataset.NewTable[T](s, "", -1).Write(ctx, rows)
+		err = shards.NewTable[T](s, "", -1).Write(ctx, rows)
 	}
 	if err == nil {
-		_, err = s.Commit(ctx, dataset.Outcome{})
+		_, err = s.Commit(ctx, shards.Outcome{})
 	}
 	if err != nil {
 		t.Fatal(err)

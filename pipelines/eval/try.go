@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -65,10 +65,10 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 		{"group", func() (stages.Report, error) { return group.Run(ctx, g) }},
 	} {
 		_, err := stage.run()
-		if refused := (*dataset.GateError)(nil); errors.As(err, &refused) {
+		if refused := (*manifest.GateError)(nil); errors.As(err, &refused) {
 			err = nil
 			for _, gate := range refused.Gates {
-				one := dataset.GateError{URI: stage.name, Gates: []dataset.GateResult{gate}}
+				one := manifest.GateError{URI: stage.name, Gates: []manifest.GateResult{gate}}
 				result.Gates = append(result.Gates, one.Error())
 				s.In.AcceptGates = append(s.In.AcceptGates, gate.Name)
 				g.In.AcceptGates = append(g.In.AcceptGates, gate.Name)

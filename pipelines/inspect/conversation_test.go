@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -58,7 +59,7 @@ func conversationOf(t *testing.T, messages []formats.Message) *Conversation {
 	uri := filepath.Join(t.TempDir(), "rollout")
 	rows := [][]formats.Trajectory{{{TrajectoryID: "t", ExampleID: "e", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Example: "{}",
 		Messages: messages, Calls: []formats.Call{{Target: true, Tools: -1}, {Tools: -1, Function: "helper"}}}}}
-	written(t, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1)
+	written(t, uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1)
 	c, err := Converse(t.Context(), uri, "t")
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func TestSummaryFitsScreen(t *testing.T) {
 				rows = append(rows, group)
 			}
 		}
-		written(t, root, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: params}, rows, -1)
+		written(t, root, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: params}, rows, -1)
 		v, err := Show(t.Context(), root, Options{Rows: 5, Summary: true})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
@@ -17,19 +19,19 @@ import (
 )
 
 // written writes a dataset and opens it.
-func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, base int64) *dataset.Dataset {
+func written[T any](t *testing.T, uri string, spec manifest.Spec, groups [][]T, base int64) *dataset.Dataset {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[T](shard, "", base)
+	table := shards.NewTable[T](shard, "", base)
 	for _, g := range groups {
 		if err := table.Write(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
@@ -51,7 +53,7 @@ func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
 		}
 		groups = append(groups, g)
 	}
-	return written(t, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
+	return written(t, uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
 }
 
 var null = math.NaN()
@@ -75,7 +77,7 @@ func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+	written(t, uri, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
 		Base: &ref}, groups, 0)
 }
 
@@ -133,7 +135,7 @@ func grouped(t *testing.T, uri string, base *dataset.Dataset, values ...[]float6
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+	written(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
 		Base: &ref}, groups, 0)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -26,9 +27,9 @@ func scoredRun(t *testing.T, root string, o random.Options, change func(*formats
 			change(&rows[g][i], &scores[g][i])
 		}
 	}
-	rollout = written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1)
+	rollout = written(t, storage.Join(root, "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1)
 	ref := rollout.Ref("base", storage.Join(root, "score"))
-	spec := dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}
+	spec := manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref}
 	return rollout, written(t, storage.Join(root, "score"), spec, scores, 0)
 }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -64,7 +66,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 		}
 		err := g.add(ctx, b, uri, o.Key, folders)
 		switch {
-		case errors.Is(err, dataset.ErrIncomplete):
+		case errors.Is(err, seal.ErrIncomplete):
 			g.Unfinished = append(g.Unfinished, err.Error())
 		case errors.Is(err, fault.ErrInvalid):
 			g.Problems = append(g.Problems, err.Error())
@@ -91,7 +93,7 @@ func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, fol
 		return g.receipt(ctx, b, key, within(uri, folder))
 	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
 		folder = path.Dir(path.Dir(folder))
-	case name != dataset.ManifestFile:
+	case name != manifest.FileName:
 		return nil
 	}
 	if folders[folder] {
@@ -181,7 +183,7 @@ func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
 
 // hasTrajectories reports whether an input has trajectories that are in the
 // output. A file has none, and a previous epoch has only its own.
-func hasTrajectories(ref dataset.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
+func hasTrajectories(ref manifest.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
 
 func (g *Found) has(f func(*dataset.Dataset) bool) bool { return slices.ContainsFunc(g.Datasets, f) }
 

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
@@ -25,27 +26,27 @@ func TestWhatIsOfMessages(t *testing.T) {
 		Calls: []formats.Call{{Target: true, Tools: -1}}, Messages: []formats.Message{{Parent: -1, Role: "user", Content: "q", Call: -1},
 			{Parent: 0, Role: "assistant", Content: "a", Sampled: true, TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -1}},
 			{Parent: 1, Role: "assistant", Content: "b", Sampled: true, TokenIDs: []int32{3}, Logprobs: []float32{-1}}}}
-	base := written(t, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{{row}}, -1)
-	thin := func(name string, kind schema.Kind) (string, dataset.Spec) {
+	base := written(t, storage.Join(root, "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{{row}}, -1)
+	thin := func(name string, kind schema.Kind) (string, manifest.Spec) {
 		uri := storage.Join(root, name)
 		ref := base.Ref("base", uri)
-		return uri, dataset.Spec{Stage: name, Kind: kind, Inputs: []dataset.Ref{ref}, Base: &ref}
+		return uri, manifest.Spec{Stage: name, Kind: kind, Inputs: []manifest.Ref{ref}, Base: &ref}
 	}
 	uri, spec := thin("score", schema.KindScores)
 	scored := written(t, uri, spec, [][]formats.Score{{{TrajectoryID: "t", ExampleID: "e", Status: outcomes.StatusOK, Reward: &reward,
 		Signals: []formats.Signal{{Message: 1, Component: "quality", Value: 0.25}, {Message: 2, Component: "teacher", Value: -1.5, Values: []float32{-1, -2}}}}}}, 0)
 	uri, spec = thin("group", schema.KindGroups)
-	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	members := []formats.Member{{TrajectoryID: "t", ExampleID: "e", GroupID: "e@0", Status: outcomes.StatusOK, Reward: &reward, Advantage: &advantage,
 		Advantages: []training.MessageAdvantage{{Message: 1, Value: -0.25, Tokens: []float32{0, -0.5}}},
 		Losses:     []training.MessageLoss{{Message: 2, Loss: training.LossCE, Weight: 0.1}}}}
-	err = errors.Join(dataset.NewTable[formats.Member](shard, "", 0).Write(t.Context(), members),
-		dataset.NewTable[formats.GroupStats](shard, schema.TableGroups, -1).Write(t.Context(), []formats.GroupStats{{GroupID: "e@0", ExampleID: "e"}}))
+	err = errors.Join(shards.NewTable[formats.Member](shard, "", 0).Write(t.Context(), members),
+		shards.NewTable[formats.GroupStats](shard, schema.TableGroups, -1).Write(t.Context(), []formats.GroupStats{{GroupID: "e@0", ExampleID: "e"}}))
 	if err == nil {
-		_, err = shard.Commit(t.Context(), dataset.Outcome{})
+		_, err = shard.Commit(t.Context(), shards.Outcome{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestDiffOfSignals(t *testing.T) {
 				Status: outcomes.StatusOK, Reward: new(float64), Signals: of[k]})
 		}
 		ref := base.Ref("base", uri)
-		written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+		written(t, uri, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
 			Base: &ref}, [][]formats.Score{rows}, 0)
 		return uri
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -30,14 +31,14 @@ type Options struct {
 
 // View is what show prints of a dataset.
 type View struct {
-	URI      string           `json:"uri"`
-	Groups   *GroupSizes      `json:"groups,omitempty"` // of a group dataset
-	Manifest dataset.Manifest `json:"manifest"`
-	Table    string           `json:"table,omitempty"`
-	Columns  []string         `json:"columns"` // of the dataset's own rows
-	First    int64            `json:"first"`
-	Rows     []Row            `json:"rows"`
-	Summary  *Summary         `json:"summary,omitempty"` // if it was asked for
+	URI      string            `json:"uri"`
+	Groups   *GroupSizes       `json:"groups,omitempty"` // of a group dataset
+	Manifest manifest.Manifest `json:"manifest"`
+	Table    string            `json:"table,omitempty"`
+	Columns  []string          `json:"columns"` // of the dataset's own rows
+	First    int64             `json:"first"`
+	Rows     []Row             `json:"rows"`
+	Summary  *Summary          `json:"summary,omitempty"` // if it was asked for
 }
 
 // Show reads the dataset at a URI, even if a gate refused it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
@@ -88,7 +89,7 @@ func (s Stages) again(ctx context.Context, d *dataset.Dataset, out string, progr
 		}
 		_, err = curate.Run(ctx, o)
 	}
-	if _, refused := err.(*dataset.GateError); refused { // it was when it was made, too
+	if _, refused := err.(*manifest.GateError); refused { // it was when it was made, too
 		return nil
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/training"
@@ -31,7 +32,7 @@ func TestLossOfWhitenedAdvantages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &batch{curated: &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{State: state}}}}
+		b := &batch{curated: &dataset.Dataset{Manifest: manifest.Manifest{Content: manifest.Content{State: state}}}}
 		whiten, err := b.whitening(each)
 		if err != nil {
 			t.Fatal(err)

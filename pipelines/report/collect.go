@@ -13,6 +13,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/inspect"
@@ -29,7 +32,7 @@ func collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 	if err != nil {
 		return run, err
 	}
-	epochs, err := dataset.Epochs(ctx, bucket)
+	epochs, err := runroot.Epochs(ctx, bucket)
 	if err != nil {
 		return run, err
 	}
@@ -149,10 +152,10 @@ func open(ctx context.Context, uri string) (*dataset.Dataset, error) {
 }
 
 // find is open that also returns what is left of a pruned dataset.
-func find(ctx context.Context, uri string) (*dataset.Dataset, *dataset.Pruned, error) {
+func find(ctx context.Context, uri string) (*dataset.Dataset, *manifest.Pruned, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
-	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, dataset.ErrIncomplete) {
-		return nil, dataset.PrunedIn(err), nil
+	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, seal.ErrIncomplete) {
+		return nil, manifest.PrunedIn(err), nil
 	}
 	return d, nil, err
 }
@@ -166,7 +169,7 @@ func (e *Epoch) read(ctx context.Context, stage string, d *dataset.Dataset) (err
 		if err != nil {
 			return err
 		}
-		o, err := bucket.Stat(ctx, dataset.ManifestFile)
+		o, err := bucket.Stat(ctx, manifest.FileName)
 		e.Time = o.ModTime.UTC()
 		return err
 	case "curate":

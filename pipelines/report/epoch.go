@@ -1,7 +1,7 @@
 package report
 
 import (
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
@@ -10,7 +10,7 @@ import (
 // of the data, those of its last scored extension, and of the validation first.
 // Everything that counts an epoch does it with Add, so that sums agree everywhere. The
 // digest is that of references to the dataset.
-func (e *Epoch) Add(stage string, m *dataset.Manifest, digest string) {
+func (e *Epoch) Add(stage string, m *manifest.Manifest, digest string) {
 	if e.Seconds == nil {
 		e.Seconds = map[string]float64{}
 	}
@@ -45,7 +45,7 @@ func (e *Epoch) Add(stage string, m *dataset.Manifest, digest string) {
 
 // scored returns the sample that a score dataset's manifest describes: the sums that
 // it has give the mean, but not its band.
-func scored(m *dataset.Manifest) *Sample {
+func scored(m *manifest.Manifest) *Sample {
 	n := m.Counts["scored"]
 	s := &Sample{Scored: n, Failed: m.Counts["failed"], Trajectories: n + m.Counts["unscored"] + m.Counts["failed"]}
 	if n > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -28,7 +28,7 @@ func TestGaps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			for _, e := range test.epochs {
-				writeScores(t, storage.Join(root, dataset.EpochFolder(e)), [][]*float64{{ptr(float64(e) / 1e9)}})
+				writeScores(t, storage.Join(root, runroot.EpochFolder(e)), [][]*float64{{ptr(float64(e) / 1e9)}})
 			}
 			run, err := Make(t.Context(), Options{Root: root, NoFiles: true})
 			if err != nil {

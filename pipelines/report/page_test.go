@@ -18,6 +18,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -51,25 +53,25 @@ func writeEpoch(t *testing.T, dir string, groups, members int, say func(g, m int
 	}
 	ctx := context.Background()
 	base, err := dataset.Open(ctx,
-		write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1),
+		write(t, dir+"/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1),
 		dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := base.Ref("base", dir+"/score")
-	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
+	write(t, dir+"/score", manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{r}, Base: &r}, scores, 0)
 	r = base.Ref("base", dir+"/group")
-	s, err := dataset.Begin(ctx, dir+"/group", dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{r}, Base: &r}, dataset.Options{})
+	s, err := shards.Begin(ctx, dir+"/group", manifest.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []manifest.Ref{r}, Base: &r}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.NewTable[formats.Member](s, "", 0).Write(ctx, grouped); err != nil {
+	if err := shards.NewTable[formats.Member](s, "", 0).Write(ctx, grouped); err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(ctx, stats); err != nil {
+	if err := shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(ctx, stats); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(ctx, dataset.Outcome{Counts: map[string]int64{}}); err != nil {
+	if _, err := s.Commit(ctx, shards.Outcome{Counts: map[string]int64{}}); err != nil {
 		t.Fatal(err)
 	}
 }

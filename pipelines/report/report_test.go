@@ -14,6 +14,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -40,13 +42,13 @@ func writeScores(t *testing.T, dir string, rewards [][]*float64) {
 				Rewards: []formats.NamedReward{{Name: "won", Value: r, Weight: 1}}})
 		}
 	}
-	base := write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1)
+	base := write(t, dir+"/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1)
 	ref, err := dataset.Open(ctx, base, dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := ref.Ref("base", dir+"/score")
-	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, thin, 0)
+	write(t, dir+"/score", manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{r}, Base: &r}, thin, 0)
 }
 
 type scoreKey struct {
@@ -71,7 +73,7 @@ func scoreAgain(t *testing.T, dir, name string, reward float64) {
 			Rewards: []formats.NamedReward{{Name: "new", Value: &reward, Weight: 1}}}
 	}
 	r := base.Ref("base", dir+"/"+name)
-	write(t, dir+"/"+name, dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
+	write(t, dir+"/"+name, manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{r}, Base: &r}, scores, 0)
 }
 
 // TestFurtherScores: each score dataset of an epoch has its column and its plot,
@@ -84,7 +86,7 @@ func TestFurtherScores(t *testing.T) {
 	writeScores(t, root+"/epoch-1/validation", [][]*float64{{ptr(0.25)}, {ptr(1)}})
 	scoreAgain(t, root+"/epoch-1", "strict", 7)
 	scoreAgain(t, root+"/epoch-1/validation", "strict", 9)
-	write(t, root+"/epoch-1/copy", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, []formats.Trajectory{}, -1)
+	write(t, root+"/epoch-1/copy", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, []formats.Trajectory{}, -1)
 	if err := os.MkdirAll(root+"/epoch-1/notes", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -119,18 +121,18 @@ func TestFurtherScores(t *testing.T) {
 	}
 }
 
-func write[T any](t *testing.T, uri string, spec dataset.Spec, rows []T, baseFirst int64) string {
+func write[T any](t *testing.T, uri string, spec manifest.Spec, rows []T, baseFirst int64) string {
 	t.Helper()
 	ctx := context.Background()
-	s, err := dataset.Begin(ctx, uri, spec, dataset.Options{})
+	s, err := shards.Begin(ctx, uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dataset.NewTable[T](s, "", baseFirst)
+	w := shards.NewTable[T](s, "", baseFirst)
 	if err := w.Write(ctx, rows); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(ctx, dataset.Outcome{Counts: map[string]int64{}}); err != nil {
+	if _, err := s.Commit(ctx, shards.Outcome{Counts: map[string]int64{}}); err != nil {
 		t.Fatal(err)
 	}
 	return uri

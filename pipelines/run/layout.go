@@ -17,7 +17,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -30,7 +30,7 @@ type Layout struct {
 func (l Layout) Policy() string { return storage.Join(l.Root, "policy") }
 
 // Epoch returns the folder of an epoch.
-func (l Layout) Epoch(e int) string { return storage.Join(l.Root, dataset.EpochFolder(e)) }
+func (l Layout) Epoch(e int) string { return storage.Join(l.Root, runroot.EpochFolder(e)) }
 
 // Stage returns the output of a stage of an epoch.
 func (l Layout) Stage(e int, stage string) string { return storage.Join(l.Epoch(e), stage) }

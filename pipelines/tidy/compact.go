@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -50,7 +51,7 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 		return nil, err
 	}
 	out := &Outcome{URI: d.URI(), Identity: d.Identity, Applied: !o.DryRun, PartSize: o.PartSize, Tables: []Table{}}
-	for _, name := range dataset.Small(d, o.PartSize) {
+	for _, name := range shards.Small(d, o.PartSize) {
 		t := Table{Name: name}
 		for _, p := range d.PartsOf(name) {
 			t.Rows += p.Rows
@@ -63,7 +64,7 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 	if o.DryRun {
 		return out, nil
 	}
-	if d, err = dataset.Compact(ctx, d, o.PartSize); err != nil {
+	if d, err = shards.Compact(ctx, d, o.PartSize); err != nil {
 		return nil, err
 	}
 	for i := range out.Tables {

@@ -11,6 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -22,15 +24,15 @@ func sharded(t *testing.T, uri string, of int) *dataset.Dataset {
 	t.Helper()
 	var sealed *dataset.Dataset
 	for i := range of {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: of})
+		s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{Shard: i, Of: of})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := dataset.NewTable[formats.Trajectory](s, "", -1).
+		if err := shards.NewTable[formats.Trajectory](s, "", -1).
 			Write(t.Context(), random.Group(2, i, random.Options{Generations: 2, Messages: 3})); err != nil {
 			t.Fatal(err)
 		}
-		res, err := s.Commit(t.Context(), dataset.Outcome{})
+		res, err := s.Commit(t.Context(), shards.Outcome{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
 // Package tidy removes from a run what is no longer needed, and merges the many
-// small parts of a dataset into few large ones (Compact; dataset.Compact does the
+// small parts of a dataset into few large ones (Compact; shards.Compact does the
 // work).
 //
 // It removes what killed writers left, and datasets of old epochs by rule. Look

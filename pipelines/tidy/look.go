@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
+	"github.com/rollmill/rollmill/formats/dataset/storetime"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -35,7 +37,7 @@ type root struct {
 
 // folder is the place of a dataset.
 type folder struct {
-	*dataset.Folder
+	*seal.Folder
 	key, uri string
 	epoch    int    // -1 outside the epochs
 	stage    string // the last part of the key
@@ -58,7 +60,7 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 		dir, name := path.Split(x.Key)
 		dir = path.Clean(dir)
 		switch name {
-		case dataset.ManifestFile:
+		case manifest.FileName:
 			objects[dir] = nil
 			r.newest = max(r.newest, epochOf(dir))
 		case receipts.File:
@@ -92,11 +94,11 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 // so that what was written before is older. Who may only read sees a plan by the
 // time of this machine.
 func (r *root) clock(ctx context.Context, at time.Time, o PruneOptions) (err error) {
-	r.now, err = dataset.Now(ctx, r.bucket)
+	r.now, err = storetime.Now(ctx, r.bucket)
 	if errors.Is(err, storage.ErrDenied) {
 		r.now, r.denied, err = time.Now(), err, nil
 	}
-	r.now = r.now.Add(dataset.Coarse(r.bucket) + o.later - time.Since(at))
+	r.now = r.now.Add(storetime.Coarse(r.bucket) + o.later - time.Since(at))
 	return err
 }
 
@@ -130,7 +132,7 @@ func (r *root) survey(ctx context.Context, o PruneOptions, objects map[string][]
 			if err != nil {
 				return err
 			}
-			f.Folder, err = dataset.Survey(inner, b, objects[f.key], r.now.Add(-o.Grace))
+			f.Folder, err = seal.Survey(inner, b, objects[f.key], r.now.Add(-o.Grace))
 			if errors.Is(err, fault.ErrInvalid) {
 				failed[i], err = err, nil
 			}

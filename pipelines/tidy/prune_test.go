@@ -18,6 +18,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -39,27 +41,27 @@ func write(t *testing.T, root, key, base string) {
 	uri := storage.Join(root, key)
 	_, stage := storage.Split(uri)
 	stage, _, _ = strings.Cut(stage, "?")
-	spec := dataset.Spec{Stage: stage, Kind: schema.KindTrajectories, Params: map[string]any{"key": key}}
+	spec := manifest.Spec{Stage: stage, Kind: schema.KindTrajectories, Params: map[string]any{"key": key}}
 	if base != "" {
 		d, err := dataset.Open(t.Context(), storage.Join(root, base), dataset.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref := d.Ref("base", uri)
-		spec.Kind, spec.Inputs, spec.Base = schema.KindScores, []dataset.Ref{ref}, &ref
+		spec.Kind, spec.Inputs, spec.Base = schema.KindScores, []manifest.Ref{ref}, &ref
 	}
-	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := formats.TrajectoryID("run", key, 0, 0)
 	if base == "" {
-		err = dataset.NewTable[formats.Trajectory](s, "", -1).
+		err = shards.NewTable[formats.Trajectory](s, "", -1).
 			Write(t.Context(), []formats.Trajectory{{TrajectoryID: id, ExampleID: "a", Status: outcomes.StatusOK, StopReason: outcomes.StopDone}})
 	} else {
-		err = dataset.NewTable[formats.Score](s, "", 0).Write(t.Context(), []formats.Score{{TrajectoryID: id, ExampleID: "a", Status: outcomes.StatusOK}})
+		err = shards.NewTable[formats.Score](s, "", 0).Write(t.Context(), []formats.Score{{TrajectoryID: id, ExampleID: "a", Status: outcomes.StatusOK}})
 	}
-	if _, failed := s.Commit(t.Context(), dataset.Outcome{}); err != nil || failed != nil {
+	if _, failed := s.Commit(t.Context(), shards.Outcome{}); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
 }
@@ -275,14 +277,14 @@ func TestApply(t *testing.T) {
 			}
 		}
 		if len(gone) != files || slices.ContainsFunc(gone, func(key string) bool {
-			return !strings.Contains(key, "rollout/") || strings.HasSuffix(key, dataset.ManifestFile) ||
+			return !strings.Contains(key, "rollout/") || strings.HasSuffix(key, manifest.FileName) ||
 				strings.HasPrefix(key, "epoch-3/") && !strings.Contains(key, "-00077-")
 		}) {
 			t.Errorf("%q is gone", gone)
 		}
 		for _, key := range []string{"epoch-0/rollout", "epoch-0/extended/rollout", "epoch-0/validation/rollout"} {
-			if _, err := dataset.Open(t.Context(), storage.Join(root, key), dataset.OpenOptions{}); dataset.PrunedIn(err) == nil ||
-				dataset.PrunedIn(err).Rule != "--keep-epochs 1" {
+			if _, err := dataset.Open(t.Context(), storage.Join(root, key), dataset.OpenOptions{}); manifest.PrunedIn(err) == nil ||
+				manifest.PrunedIn(err).Rule != "--keep-epochs 1" {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -338,7 +340,7 @@ func TestKilledAnywhere(t *testing.T) {
 				d, err := dataset.Open(t.Context(), storage.Join(o.Root, key), dataset.OpenOptions{})
 				if err == nil {
 					err = dataset.Verify(t.Context(), d)
-				} else if strings.HasPrefix(key, "epoch-0") && dataset.PrunedIn(err) != nil {
+				} else if strings.HasPrefix(key, "epoch-0") && manifest.PrunedIn(err) != nil {
 					err = nil
 				}
 				if err != nil {
@@ -369,12 +371,12 @@ func TestReplacedMeanwhile(t *testing.T) {
 			t.Fatal(p, err)
 		}
 		uri := storage.Join(root, "epoch-0/rollout")
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 2, Kind: schema.KindTrajectories}, dataset.Options{Overwrite: true})
+		s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Version: 2, Kind: schema.KindTrajectories}, shards.Options{Overwrite: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		dataset.NewTable[formats.Trajectory](s, "", -1)
-		if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		shards.NewTable[formats.Trajectory](s, "", -1)
+		if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Apply(t.Context()); err != nil || len(p.Removed) != 0 || p.Files != 0 || len(p.Kept) != 1 {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -165,7 +165,7 @@ func (r *root) unused(f *folder) string {
 	if !r.receipts[path.Join(dir, after)] && !r.has(path.Join(dir, after)) {
 		return after + " has not read it yet"
 	}
-	if f.stage == "curate" && !r.has(path.Join(dataset.EpochFolder(f.epoch+1), f.stage)) {
+	if f.stage == "curate" && !r.has(path.Join(runroot.EpochFolder(f.epoch+1), f.stage)) {
 		return "the next epoch continues its curriculum"
 	}
 	return ""

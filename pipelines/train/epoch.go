@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -77,7 +79,7 @@ func (o Options) epoch(ctx context.Context, e int, before *receipts.Receipt,
 	if err == nil {
 		curated, err = o.Again(ctx, e, before.Policy, done)
 	}
-	if dataset.PrunedIn(err) != nil {
+	if manifest.PrunedIn(err) != nil {
 		return o.pruned(ctx, e, err)
 	}
 	if err != nil {
@@ -102,7 +104,7 @@ func (o Options) pruned(ctx context.Context, e int, err error) (*receipts.Receip
 
 func (o Options) validate(ctx context.Context, e int, receipt *receipts.Receipt, done map[string]stages.Report) error {
 	report, err := o.rollout(ctx, o.Validation.Rollout, o.env(e, true), e, receipt, o.layout().Validation(e, "rollout"))
-	if dataset.PrunedIn(err) != nil { // it was complete
+	if manifest.PrunedIn(err) != nil { // it was complete
 		return nil
 	}
 	if err != nil {
@@ -168,7 +170,7 @@ func (o Options) submit(ctx context.Context, e int, curated string, before *rece
 // ownRoot returns an error, before any model call, if the root is a copy of another
 // run's root.
 func (o Options) ownRoot(ctx context.Context) error {
-	run, err := dataset.OpenRun(ctx, o.Root)
+	run, err := runroot.Open(ctx, o.Root)
 	if err != nil || o.FindLedger == nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
@@ -115,7 +115,7 @@ func (l demoRun) options(t *testing.T, tictactoe string, port int, root string) 
 }
 
 // games returns the output of `tictactoe examples`.
-func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.Set, dataset.Ref) {
+func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.Set, manifest.Ref) {
 	t.Helper()
 	out, err := exec.Command(tictactoe, "examples", "--count", strconv.Itoa(count), "--seed", strconv.Itoa(seed), "--offset", strconv.Itoa(offset)).Output()
 	if err != nil {
@@ -127,7 +127,7 @@ func games(t *testing.T, tictactoe string, seed, offset, count int) (*examples.S
 	}
 	h := fnv.New64a()
 	h.Write(out)
-	return set, dataset.Ref{Role: "examples", Digest: fmt.Sprintf("%x", h.Sum64())}
+	return set, manifest.Ref{Role: "examples", Digest: fmt.Sprintf("%x", h.Sum64())}
 }
 
 // shuffled is the command reward with its values shuffled within each group: the

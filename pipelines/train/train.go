@@ -20,7 +20,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	summary "github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/run"
@@ -52,7 +52,7 @@ type Options struct {
 
 	// FindLedger sets the ledger of o to that of the dataset at a URI, which belongs
 	// to a run. If it is nil, the ledger of Submit is used.
-	FindLedger func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error
+	FindLedger func(ctx context.Context, in string, run manifest.Run, o *submit.Options) error
 
 	// Echo scores a batch by what its trainer gave back, beside the receipt at a URI, if
 	// Submit.Echo asks for it.
@@ -155,7 +155,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 // otherSettings adds the hint of a run to the error about a dataset that other
 // settings made: that of a stage speaks of its flags, which train does not have.
 func otherSettings(err error) error {
-	old := (*dataset.ExistsError)(nil)
+	old := (*manifest.ExistsError)(nil)
 	if !errors.As(err, &old) || old.Late {
 		return err
 	}

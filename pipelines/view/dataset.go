@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -23,7 +24,7 @@ type datasetModel struct {
 
 // input is a dataset that another was made from.
 type input struct {
-	dataset.Ref
+	manifest.Ref
 	Of *Found // nil outside the run
 }
 

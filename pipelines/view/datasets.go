@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -118,7 +119,7 @@ func (c *catalogue) complete(ctx context.Context, key string) *Found {
 	if f == nil || !f.Complete {
 		return nil
 	}
-	if o, err := c.bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), dataset.ManifestFile)); err != nil ||
+	if o, err := c.bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), manifest.FileName)); err != nil ||
 		!c.sameTime(o.ModTime, f.Written) {
 		c.forget()
 		return nil
@@ -229,7 +230,7 @@ func (l *listing) add(root string, o storage.Object) {
 		f.Segments++
 	case private != nil:
 		f.Begun++
-	case name == dataset.ManifestFile:
+	case name == manifest.FileName:
 		f.Complete, f.Written = true, o.ModTime
 	case name == receipts.File:
 		f.Receipt, f.Written = true, o.ModTime

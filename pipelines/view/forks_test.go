@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -30,7 +30,7 @@ func TestForkPages(t *testing.T) {
 		}
 		row.SetPayloadDigest()
 	}
-	written(t, storage.Join(root, "epoch-0", "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{rows}, -1)
+	written(t, storage.Join(root, "epoch-0", "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{rows}, -1)
 	r := reads(t, root)
 	group := "/d/epoch-0%2Frollout/g/" + url.PathEscape(formats.GroupOf("e", 0, rows[0].TrajectoryID, new(int32(1))))
 	r.has(r.page(trajectoryPath(rows[0].TrajectoryID)), `href="`+group+`">2 other endings from call 1 on`)

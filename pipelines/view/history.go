@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -147,9 +147,9 @@ func (s *Server) current(ctx context.Context, stages map[string]*Found, known re
 
 // manifest returns a dataset's manifest and its digest, and when it was written, also of
 // a dataset that was pruned.
-func (s *Server) manifest(ctx context.Context, f *Found) (m *dataset.Manifest, digest string, written time.Time, err error) {
+func (s *Server) manifest(ctx context.Context, f *Found) (m *manifest.Manifest, digest string, written time.Time, err error) {
 	d, err := s.open(ctx, f)
-	if p := dataset.PrunedIn(err); p != nil {
+	if p := manifest.PrunedIn(err); p != nil {
 		return p.Manifest, p.Digest(), p.Written, nil
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -17,20 +19,20 @@ import (
 )
 
 // written writes a dataset of a stage.
-func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, baseFirst int64) *dataset.Dataset {
+func written[T any](t testing.TB, uri string, spec manifest.Spec, groups [][]T, baseFirst int64) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
-	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dataset.NewTable[T](s, "", baseFirst)
+	w := shards.NewTable[T](s, "", baseFirst)
 	for _, g := range groups {
 		if err := w.Write(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
@@ -50,7 +52,7 @@ func scoredEpoch(t testing.TB, root string, change func([]formats.Trajectory)) [
 	for _, g := range groups {
 		change(g)
 	}
-	base := written(t, storage.Join(root, "epoch-0", "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1)
+	base := written(t, storage.Join(root, "epoch-0", "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1)
 	var all []formats.Score
 	for _, name := range []string{"score", "score-2"} {
 		scores := slices.Collect(random.Scores(1, rowsOfTests))
@@ -71,7 +73,7 @@ func scoredEpoch(t testing.TB, root string, change func([]formats.Trajectory)) [
 		}
 		uri := storage.Join(root, "epoch-0", name)
 		ref := base.Ref("base", uri)
-		written(t, uri, dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref,
+		written(t, uri, manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref,
 			Params: map[string]any{"name": name}}, scores, 0)
 	}
 	return all

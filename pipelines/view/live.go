@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
@@ -29,7 +29,7 @@ type Attempt struct {
 	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
 	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
 
-	segment dataset.Segment
+	segment seal.Segment
 	row     int
 }
 
@@ -56,7 +56,7 @@ type journalled struct {
 	at       map[string]int  // of a trajectory in attempts
 	segments totals
 	parts    totals // of finished shards
-	under    *dataset.Underway
+	under    *seal.Underway
 }
 
 // totals adds up attempts.
@@ -79,7 +79,7 @@ func (t *totals) add(a *Attempt, sign int64) {
 
 // refresh reads what is new in the journals of a dataset.
 func (j *journal) refresh(ctx context.Context, uri string) error {
-	under, err := dataset.LookUnderway(ctx, uri)
+	under, err := seal.LookUnderway(ctx, uri)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (j *journal) refresh(ctx context.Context, uri string) error {
 		if j.read[s.Name] {
 			continue
 		}
-		rows, err := dataset.ReadSegment[Attempt](ctx, under, s)
+		rows, err := seal.ReadSegment[Attempt](ctx, under, s)
 		if err != nil {
 			return err
 		}

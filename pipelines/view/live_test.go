@@ -16,6 +16,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
@@ -78,7 +81,7 @@ func begin(t *testing.T, h held, uri string, n int) <-chan error {
 	go func() {
 		_, err := rollout.Run(ctx, rollout.Options{
 			Out: stages.Output{URI: uri}, Run: "run", Examples: agenttest.Examples(list),
-			Resume: rollout.ResumeOff, ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
+			Resume: rollout.ResumeOff, ExamplesRef: manifest.Ref{URI: "examples.jsonl", Digest: "d1"},
 			Generations: 4, Agent: h, Model: "rollmill/sandbox", Endpoints: []string{"http://" + l.Addr().String() + "/v1"}, Concurrency: 4,
 			JournalEvery: time.Millisecond, MaxInitialFailures: -1,
 		})
@@ -238,11 +241,11 @@ func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
 // TestAPollReadsOnlyWhatIsNew counts the requests of a page about a rollout in a bucket.
 func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	uri := s3test.Start(t).URI("run/epoch-0/rollout")
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer, err := dataset.OpenJournal[formats.Trajectory](t.Context(), shard.Journal())
+	writer, err := journals.Open[formats.Trajectory](t.Context(), shard.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -27,14 +29,14 @@ func attemptsOf(run string, n int) []formats.Trajectory {
 }
 
 // started begins a rollout and journals its rows.
-func started(t *testing.T, uri, run string, n int) *dataset.Shard {
+func started(t *testing.T, uri, run string, n int) *shards.Shard {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": run}},
-		dataset.Options{Overwrite: true})
+	s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": run}},
+		shards.Options{Overwrite: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := dataset.OpenJournal[formats.Trajectory](t.Context(), s.Journal())
+	j, err := journals.Open[formats.Trajectory](t.Context(), s.Journal())
 	if err == nil {
 		err = j.Append(t.Context(), attemptsOf(run, n))
 	}
@@ -59,11 +61,11 @@ func TestAnOverwrittenRolloutIsNotMixed(t *testing.T) {
 	if page := s.page(live); strings.Contains(page, "first-ex-") || !strings.Contains(page, "second-ex-") || !strings.Contains(page, "<dd>8</dd>") {
 		t.Errorf("two rollouts are mixed:\n%s", page)
 	}
-	finish := func(shard *dataset.Shard, run string, n int) {
-		if err := dataset.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), attemptsOf(run, n)); err != nil {
+	finish := func(shard *shards.Shard, run string, n int) {
+		if err := shards.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), attemptsOf(run, n)); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil || r.Sealed == nil {
+		if r, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil || r.Sealed == nil {
 			t.Fatal(r, err)
 		}
 	}
@@ -118,10 +120,10 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 func TestForgottenListing(t *testing.T) {
 	root := t.TempDir()
 	shard := started(t, storage.Join(root, "epoch-0/rollout"), "first", 8)
-	if err := dataset.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), attemptsOf("first", 8)); err != nil {
+	if err := shards.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), attemptsOf("first", 8)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, root)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -138,7 +138,7 @@ func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string,
 
 // input returns the dataset that one with a key refers to by a path, nil if the last
 // listing does not have it.
-func (c *catalogue) input(key string, ref dataset.Ref) *Found {
+func (c *catalogue) input(key string, ref manifest.Ref) *Found {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil || !strings.HasPrefix(ref.URI, "../") {

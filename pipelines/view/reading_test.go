@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -255,7 +255,7 @@ func TestThousandMessages(t *testing.T) {
 		}
 	}
 	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", outcomes.StatusOK, outcomes.StopDone, "{}"
-	writeTable(t, root+"/epoch-0/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, []formats.Trajectory{row}, -1, "",
+	writeTable(t, root+"/epoch-0/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, []formats.Trajectory{row}, -1, "",
 		[]decision.Decision(nil))
 	r := reads(t, root)
 	r.get(trajectoryPath("many"), http.StatusOK) // the index is built

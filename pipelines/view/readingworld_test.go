@@ -20,6 +20,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -116,15 +118,15 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 		}
 		decisions = append(decisions, d)
 	}
-	rollout := writeTable(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wide, -1, "", []decision.Decision(nil))
+	rollout := writeTable(t, dir+"/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wide, -1, "", []decision.Decision(nil))
 	base := rollout.Ref("base", dir+"/score")
-	score := writeTable(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, scores, 0, "",
+	score := writeTable(t, dir+"/score", manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{base}, Base: &base}, scores, 0, "",
 		[]decision.Decision(nil))
 	base = rollout.Ref("base", dir+"/group")
 	group := writeTable(t, dir+"/group",
-		dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{base, score.Ref("scores", dir+"/group")}, Base: &base}, members, 0, "",
+		manifest.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []manifest.Ref{base, score.Ref("scores", dir+"/group")}, Base: &base}, members, 0, "",
 		[]decision.Decision(nil))
-	writeTable(t, dir+"/curate", dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{group.Ref("in", dir+"/curate")}}, kept, -1,
+	writeTable(t, dir+"/curate", manifest.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []manifest.Ref{group.Ref("in", dir+"/curate")}}, kept, -1,
 		schema.TableDecisions, decisions)
 }
 
@@ -132,19 +134,19 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 var states = map[string]string{"group": `{"estimator":"grpo","compat":"trl"}`, "curate": `{"order":["failed","length"]}`}
 
 // writeTable writes a dataset, and one further table if it is named.
-func writeTable[T, S any](t *testing.T, uri string, spec dataset.Spec, rows []T, base int64, table string, more []S) *dataset.Dataset {
+func writeTable[T, S any](t *testing.T, uri string, spec manifest.Spec, rows []T, base int64, table string, more []S) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
 	ctx := t.Context()
-	shard, err := dataset.Begin(ctx, uri, spec, dataset.Options{})
+	shard, err := shards.Begin(ctx, uri, spec, shards.Options{})
 	if err == nil {
-		err = dataset.NewTable[T](shard, "", base).Write(ctx, rows)
+		err = shards.NewTable[T](shard, "", base).Write(ctx, rows)
 	}
 	if err == nil && table != "" {
-		err = dataset.NewTable[S](shard, table, -1).Write(ctx, more)
+		err = shards.NewTable[S](shard, table, -1).Write(ctx, more)
 	}
 	if err == nil {
-		_, err = shard.Commit(ctx, dataset.Outcome{State: json.RawMessage(states[spec.Stage])})
+		_, err = shard.Commit(ctx, shards.Outcome{State: json.RawMessage(states[spec.Stage])})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -131,16 +132,16 @@ func writeRollout(t *testing.T, uri string, examples int) {
 				Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Messages: []formats.Message{{Parent: -1, Role: "user", Content: "play", Call: -1}}})
 		}
 	}
-	w, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "<b>run</b>"}},
-		dataset.Options{})
+	w, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"run": "<b>run</b>"}},
+		shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.NewTable[formats.Trajectory](w, "", -1).Write(t.Context(), rows); err != nil {
+	if err := shards.NewTable[formats.Trajectory](w, "", -1).Write(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Commit(t.Context(),
-		dataset.Outcome{Counts: map[string]int64{outcomes.StatusOK: int64(len(rows))}, Facts: map[string]float64{"calls": 7}}); err != nil {
+		shards.Outcome{Counts: map[string]int64{outcomes.StatusOK: int64(len(rows))}, Facts: map[string]float64{"calls": 7}}); err != nil {
 		t.Fatal(err)
 	}
 }

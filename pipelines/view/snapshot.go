@@ -9,6 +9,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -63,7 +66,7 @@ func (s *Server) snapshot(ctx context.Context, f *Found, group, id string) (*dat
 
 // members returns the newest attempts of a group, or of the group of a trajectory, which is
 // among them, in the order of their generations.
-func (j *journal) members(group, id string) ([]*Attempt, *dataset.Underway, error) {
+func (j *journal) members(group, id string) ([]*Attempt, *seal.Underway, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var out []*Attempt
@@ -90,7 +93,7 @@ func (j *journal) members(group, id string) ([]*Attempt, *dataset.Underway, erro
 func (a *Attempt) group() string { return formats.GroupID(a.ExampleID, int(a.Epoch)) }
 
 // load reads the whole rows of attempts, one segment after the other.
-func load(ctx context.Context, under *dataset.Underway, attempts []*Attempt) ([]formats.Trajectory, error) {
+func load(ctx context.Context, under *seal.Underway, attempts []*Attempt) ([]formats.Trajectory, error) {
 	out := make([]formats.Trajectory, len(attempts))
 	read := map[string]bool{}
 	for _, first := range attempts {
@@ -98,7 +101,7 @@ func load(ctx context.Context, under *dataset.Underway, attempts []*Attempt) ([]
 			continue
 		}
 		read[first.segment.Name] = true
-		rows, err := dataset.ReadSegment[formats.Trajectory](ctx, under, first.segment)
+		rows, err := seal.ReadSegment[formats.Trajectory](ctx, under, first.segment)
 		if err != nil {
 			return nil, err
 		}
@@ -116,14 +119,14 @@ func (shots *snapshots) add(of string, rows []formats.Trajectory) (*dataset.Data
 	ctx := context.Background() // in memory, and not of one request
 	shots.n++
 	uri := storage.Join(shots.root, fmt.Sprint(shots.n))
-	w, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
+	w, err := shards.Begin(ctx, uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		return nil, err
 	}
-	if err := dataset.NewTable[formats.Trajectory](w, "", -1).Write(ctx, rows); err != nil {
+	if err := shards.NewTable[formats.Trajectory](w, "", -1).Write(ctx, rows); err != nil {
 		return nil, err
 	}
-	if _, err := w.Commit(ctx, dataset.Outcome{Counts: map[string]int64{}}); err != nil {
+	if _, err := w.Commit(ctx, shards.Outcome{Counts: map[string]int64{}}); err != nil {
 		return nil, err
 	}
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})

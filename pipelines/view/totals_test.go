@@ -14,6 +14,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -31,18 +34,18 @@ func writeUsed(t *testing.T, dir string, calls int) {
 		thin = append(thin, formats.Score{TrajectoryID: id, ExampleID: "a", Generation: int32(k), Status: outcomes.StatusOK, Reward: &reward})
 	}
 	facts := map[string]float64{"calls": float64(calls), "prompt_tokens": float64(10 * calls), "completion_tokens": float64(3 * calls)}
-	rollout := writeFacts(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wide, -1, dataset.Outcome{Facts: facts})
+	rollout := writeFacts(t, dir+"/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wide, -1, shards.Outcome{Facts: facts})
 	base := rollout.Ref("base", dir+"/score")
-	writeFacts(t, dir+"/score", dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, thin, 0,
-		dataset.Outcome{Counts: map[string]int64{"scored": int64(calls)}, Facts: map[string]float64{"reward_sum": float64(calls / 2)}})
+	writeFacts(t, dir+"/score", manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{base}, Base: &base}, thin, 0,
+		shards.Outcome{Counts: map[string]int64{"scored": int64(calls)}, Facts: map[string]float64{"reward_sum": float64(calls / 2)}})
 }
 
-func writeFacts[T any](t *testing.T, uri string, spec dataset.Spec, rows []T, base int64, outcome dataset.Outcome) *dataset.Dataset {
+func writeFacts[T any](t *testing.T, uri string, spec manifest.Spec, rows []T, base int64, outcome shards.Outcome) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
-	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err == nil {
-		err = dataset.NewTable[T](shard, "", base).Write(t.Context(), rows)
+		err = shards.NewTable[T](shard, "", base).Write(t.Context(), rows)
 	}
 	if err == nil {
 		_, err = shard.Commit(t.Context(), outcome)
@@ -61,7 +64,7 @@ func writeFacts[T any](t *testing.T, uri string, spec dataset.Spec, rows []T, ba
 func used(t *testing.T, root string) (calls, tokens int) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != dataset.ManifestFile {
+		if err != nil || d.Name() != manifest.FileName {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -137,8 +140,8 @@ func TestOneTotal(t *testing.T) {
 	before := sameTotals(t, root)
 	for name, at := range map[string]func(path string) time.Time{
 		"all new":            func(string) time.Time { return time.Now() },
-		"manifests newer":    func(path string) time.Time { return times(path, dataset.ManifestFile, time.Hour) },
-		"manifests older":    func(path string) time.Time { return times(path, dataset.ManifestFile, -time.Hour) },
+		"manifests newer":    func(path string) time.Time { return times(path, manifest.FileName, time.Hour) },
+		"manifests older":    func(path string) time.Time { return times(path, manifest.FileName, -time.Hour) },
 		"all before an hour": func(string) time.Time { return time.Now().Add(-time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +202,7 @@ func TestDamagedManifest(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			name := root + "/epoch-1/rollout/" + dataset.ManifestFile
+			name := root + "/epoch-1/rollout/" + manifest.FileName
 			whole, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -247,7 +250,7 @@ func TestPrunedTotal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := dataset.Survey(t.Context(), bucket, nil, time.Now())
+	folder, err := seal.Survey(t.Context(), bucket, nil, time.Now())
 	if err == nil {
 		err = folder.Prune(t.Context(), "--keep-epochs 1", time.Now())
 	}
@@ -304,8 +307,8 @@ func TestTasksThatChangedUnderTheirIDs(t *testing.T) {
 	for e, task := range []string{`{"id":"a","answer":"1"}`, `{"answer":"1","id":"a"}`, `{"id":"a","answer":"2"}`} {
 		rows := []formats.Trajectory{{TrajectoryID: formats.TrajectoryID("run", "a", e, 0), ExampleID: "a", Epoch: int32(e), Example: task,
 			Status: outcomes.StatusOK, StopReason: outcomes.StopDone}}
-		writeFacts(t, fmt.Sprintf("%s/epoch-%d/rollout", root, e), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories,
-			Params: map[string]any{"examples": task}}, rows, -1, dataset.Outcome{})
+		writeFacts(t, fmt.Sprintf("%s/epoch-%d/rollout", root, e), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories,
+			Params: map[string]any{"examples": task}}, rows, -1, shards.Outcome{})
 	}
 	s, err := New(t.Context(), Options{Root: root})
 	if err != nil {

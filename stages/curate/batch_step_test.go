@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
@@ -100,8 +101,8 @@ func edited(t *testing.T, n int, step *training.BatchStep, rewards [][]float64, 
 	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "-" + string(rune('a'+n%26)) + string(rune('a'+n/26)) + "/group"
 	base := uri + "-rollout"
-	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, 0, 1)
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	s := begin(t, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, 0, 1)
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	id := func(g int) string { return string(rune('a' + g)) }
 	for g := range rewards {
 		var rows []formats.Trajectory
@@ -112,9 +113,9 @@ func edited(t *testing.T, n int, step *training.BatchStep, rewards [][]float64, 
 	}
 	commit(t, s)
 	ref := open(t, base).Ref("base", uri)
-	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-	members := dataset.NewTable[formats.Member](s, "", 0)
-	stats := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
+	s = begin(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Base: &ref, Inputs: []manifest.Ref{ref}}, 0, 1)
+	members := shards.NewTable[formats.Member](s, "", 0)
+	stats := shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
 	for g := range rewards {
 		mean, low, high := 0.0, math.Inf(1), math.Inf(-1)
@@ -137,7 +138,7 @@ func edited(t *testing.T, n int, step *training.BatchStep, rewards [][]float64, 
 	}
 	state, err := json.Marshal(training.GroupState{Estimator: "grpo-batch", Compat: "trl", Batch: step})
 	check(t, err)
-	_, err = s.Commit(t.Context(), dataset.Outcome{State: state})
+	_, err = s.Commit(t.Context(), shards.Outcome{State: state})
 	check(t, err)
 	return uri
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -47,16 +48,16 @@ func benchCurate(b *testing.B, of random.Options) {
 func randomGroups(t testing.TB, uri string, o random.Options) string {
 	t.Helper()
 	base := uri + "-rollout"
-	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"epoch": o.Epoch}}, 0, 1)
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	s := begin(t, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"epoch": o.Epoch}}, 0, 1)
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	for rows := range random.Trajectories(1, o) {
 		check(t, w.Write(t.Context(), rows))
 	}
 	commit(t, s)
 	ref := open(t, base).Ref("base", uri)
-	s = begin(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-	members := dataset.NewTable[formats.Member](s, "", 0)
-	stats := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
+	s = begin(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Base: &ref, Inputs: []manifest.Ref{ref}}, 0, 1)
+	members := shards.NewTable[formats.Member](s, "", 0)
+	stats := shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
 	for rows := range random.Members(1, o) {
 		check(t, members.Write(t.Context(), rows))

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -22,7 +23,7 @@ const (
 // Run decides about the groups of o.In, writes one shard of the dataset o.Out,
 // and seals the dataset when the shard is the last. A dataset without rows is a
 // valid result. When a gate refuses the sealed dataset, the report is complete
-// and the error is a *dataset.GateError.
+// and the error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -37,12 +38,12 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	defer in.groups.close()
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, in.spec(&o),
-		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	shard, err := shards.Begin(ctx, o.Out.URI, in.spec(&o),
+		shards.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
 	if err != nil {
 		return stages.Report{}, err
 	}
-	var outcome dataset.Outcome
+	var outcome shards.Outcome
 	if !shard.UpToDate() {
 		if outcome, err = decide(ctx, &o, in, shard); err != nil {
 			return stages.Report{}, errors.Join(err, shard.Discard())
@@ -63,41 +64,41 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 }
 
 // decide plans the whole epoch and writes a shard's slice of it.
-func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (dataset.Outcome, error) {
+func decide(ctx context.Context, o *Options, in *input, shard *shards.Shard) (shards.Outcome, error) {
 	if err := o.prepare(in); err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	if err := in.findTraining(ctx, o); err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	p, err := newPlan(o, in)
 	if err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	w := &writer{
 		plan: p, recompute: o.recompute, decode: o.decode, spill: o.Spill,
-		rows:      dataset.NewTable[formats.Trajectory](shard, "", -1),
-		decisions: dataset.NewTable[decision.Decision](shard, schema.TableDecisions, -1),
+		rows:      shards.NewTable[formats.Trajectory](shard, "", -1),
+		decisions: shards.NewTable[decision.Decision](shard, schema.TableDecisions, -1),
 		side:      newSideTables(in, shard),
 	}
 	defer w.side.close()
 	if w.planTable, err = o.newPlanTable(ctx, in, p, shard); err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	defer w.planTable.close()
 	if err := o.writeExamples(ctx, in, p, shard, w.planTable); err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	total := int64(0)
 	for _, s := range in.sets {
 		rows, err := w.writeSet(ctx, o, in, s)
 		if err != nil {
-			return dataset.Outcome{}, err
+			return shards.Outcome{}, err
 		}
 		total += rows
 	}
 	if err := w.tally.check(total); err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	outcome := w.tally.outcome()
 	w.side.facts(outcome.Facts)
@@ -134,7 +135,7 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	defer w.whole.close()
 	w.heads = &baseRows{ctx: ctx, base: s.base, end: end, head: true}
 	defer w.heads.close()
-	w.payload = dataset.NewPayload(ctx, s.base)
+	w.payload = shards.NewPayload(ctx, s.base)
 	defer w.payload.Close() // it was only read
 	if err := w.side.begin(ctx, s, in.groups, slice); err != nil {
 		return 0, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -162,7 +163,7 @@ func TestSecondRunDoesNothing(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	ask(o, "curriculum", true)
-	var exists *dataset.ExistsError
+	var exists *manifest.ExistsError
 	if _, err := curate.Run(t.Context(), o); !errors.As(err, &exists) {
 		t.Errorf("other options at the same place: %v", err)
 	}
@@ -174,7 +175,7 @@ func TestGateKeepsTheRows(t *testing.T) {
 	o := options(in, in+"-curate")
 	o.MinGroups = &three
 	r, err := curate.Run(t.Context(), o)
-	var gate *dataset.GateError
+	var gate *manifest.GateError
 	if !errors.As(err, &gate) || r.Rows != 7 || !r.Sealed {
 		t.Errorf("%v, %+v", err, r)
 	}

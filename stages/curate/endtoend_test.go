@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -139,7 +141,7 @@ type recipe struct {
 	params  map[string]any            // of group; may be nil
 	change  func(*formats.Trajectory) // each of those that did not fail; may be nil
 
-	tables func(s *dataset.Shard, groups [][]formats.Member) // writes further tables; may be nil
+	tables func(s *shards.Shard, groups [][]formats.Member) // writes further tables; may be nil
 }
 
 func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
@@ -147,17 +149,17 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 	uri := "mem://" + strings.ReplaceAll(t.Name()+"-"+name, "/", "-") + "/group" // a bucket of its own: memory lists slowly
 	base := uri + "-rollout"
 	for i, part := range parts {
-		s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, i, len(parts))
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		s := begin(t, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, i, len(parts))
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for _, e := range part {
 			check(t, w.Write(t.Context(), y.rows(e)))
 		}
 		commit(t, s)
 	}
 	ref := open(t, base).Ref("base", uri)
-	s := begin(t, uri, dataset.Spec{Stage: "group", Version: y.version, Kind: schema.KindGroups, Params: y.params, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-	members := dataset.NewTable[formats.Member](s, "", 0)
-	stats := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
+	s := begin(t, uri, manifest.Spec{Stage: "group", Version: y.version, Kind: schema.KindGroups, Params: y.params, Base: &ref, Inputs: []manifest.Ref{ref}}, 0, 1)
+	members := shards.NewTable[formats.Member](s, "", 0)
+	stats := shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
 	var all [][]formats.Member
 	for _, e := range slices.Concat(parts...) {
@@ -171,7 +173,7 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 	if y.tables != nil {
 		y.tables(s, all)
 	}
-	_, err := s.Commit(t.Context(), dataset.Outcome{State: y.state})
+	_, err := s.Commit(t.Context(), shards.Outcome{State: y.state})
 	check(t, err)
 	return uri
 }
@@ -207,16 +209,16 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func begin(t testing.TB, uri string, spec dataset.Spec, shard, of int) *dataset.Shard {
+func begin(t testing.TB, uri string, spec manifest.Spec, shard, of int) *shards.Shard {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: shard, Of: of})
+	s, err := shards.Begin(t.Context(), uri, spec, shards.Options{Shard: shard, Of: of})
 	check(t, err)
 	return s
 }
 
-func commit(t testing.TB, s *dataset.Shard) {
+func commit(t testing.TB, s *shards.Shard) {
 	t.Helper()
-	_, err := s.Commit(t.Context(), dataset.Outcome{})
+	_, err := s.Commit(t.Context(), shards.Outcome{})
 	check(t, err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -178,8 +179,8 @@ func (m *memberCounts) count(c *counts, solved float64) {
 }
 
 // writeExamples writes the table _examples, and a drawn plan: the first shard all of it.
-func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *dataset.Shard, to *planTableWriter) error {
-	out := dataset.NewTable[decision.ExampleStats](shard, schema.TableExamples, -1)
+func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *shards.Shard, to *planTableWriter) error {
+	out := shards.NewTable[decision.ExampleStats](shard, schema.TableExamples, -1)
 	if o.Out.Shard.Of().Index > 0 {
 		return nil
 	}

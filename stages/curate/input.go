@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/spill"
@@ -159,7 +160,7 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 
 // run returns the run of the curated epoch; that of the replayed epochs if it
 // has none.
-func (in *input) run() dataset.Run {
+func (in *input) run() manifest.Run {
 	var all []*dataset.Dataset
 	for _, s := range in.sets {
 		all = append(all, s.members, s.base)
@@ -167,8 +168,8 @@ func (in *input) run() dataset.Run {
 	return dataset.RunOf(all...)
 }
 
-func (in *input) spec(o *Options) dataset.Spec {
-	var inputs []dataset.Ref
+func (in *input) spec(o *Options) manifest.Spec {
+	var inputs []manifest.Ref
 	for _, s := range in.sets {
 		inputs = append(inputs, s.base.Ref("base", o.Out.URI), s.members.Ref("groups", o.Out.URI))
 	}
@@ -183,7 +184,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 	if o.Examples != nil {
 		inputs = append(inputs, o.ExamplesRef)
 	}
-	s := dataset.Spec{
+	s := manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindTrajectories,
 		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(), Columns: in.sets[0].base.Columns,
 	}
@@ -191,7 +192,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 		s.Params["carried"] = tables
 	}
 	if o.MinGroups != nil {
-		s.Gates = []dataset.Gate{{Name: "min-groups", Count: factGroupsKept, Min: o.MinGroups}}
+		s.Gates = []manifest.Gate{{Name: "min-groups", Count: factGroupsKept, Min: o.MinGroups}}
 	}
 	return s
 }

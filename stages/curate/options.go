@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -32,8 +32,8 @@ type Options struct {
 	MinValid      int      // fewest valid members of a group worth training on; default 2
 
 	PlanTable   PlanTable
-	Examples    Examples    // that a plan is drawn from; nil for none
-	ExamplesRef dataset.Ref // their URI, with the digest of the file
+	Examples    Examples     // that a plan is drawn from; nil for none
+	ExamplesRef manifest.Ref // their URI, with the digest of the file
 
 	Spill stages.Spill // for groups whose rows are not adjacent
 

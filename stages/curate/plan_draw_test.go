@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -41,7 +42,7 @@ func tasks(sources string) (f taskFile) {
 func drawing(t testing.TB, in string, f taskFile, budget int64, mix, rate string) curate.Options {
 	t.Helper()
 	o := options(in, in+"-curate")
-	o.Examples, o.ExamplesRef = f, dataset.Ref{Role: "examples", URI: "tasks.jsonl", Digest: "d1"}
+	o.Examples, o.ExamplesRef = f, manifest.Ref{Role: "examples", URI: "tasks.jsonl", Digest: "d1"}
 	o.PlanTable = curate.PlanTable{Generations: 2, Budget: &budget}
 	check(t, o.PlanTable.Mix.Parse([]string{mix}))
 	check(t, o.PlanTable.PassRate.Parse([]string{rate}))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
@@ -280,17 +281,17 @@ type planTableWriter struct {
 	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
 	first *request // of them; nil: none
-	out   *dataset.TableWriter[decision.Planned]
+	out   *shards.TableWriter[decision.Planned]
 	rows  []decision.Planned
 }
 
-func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *dataset.Shard) (*planTableWriter, error) {
+func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *shards.Shard) (*planTableWriter, error) {
 	list, err := o.requests(ctx, in, p)
 	if err != nil {
 		list.close()
 		return nil, err
 	}
-	n := &planTableWriter{list: list, out: dataset.NewTable[decision.Planned](shard, schema.TablePlan, -1)}
+	n := &planTableWriter{list: list, out: shards.NewTable[decision.Planned](shard, schema.TablePlan, -1)}
 	n.to, n.stop = iter.Pull2(list.each())
 	if n.first, err, _ = n.to(); err != nil {
 		n.close()

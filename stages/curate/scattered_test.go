@@ -12,6 +12,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -32,20 +34,20 @@ func scatter(t testing.TB, in string, parts int, shuffle func(n int, swap func(i
 	})
 	out := in + "-scattered"
 	for i := range parts {
-		s := begin(t, out+"-base", dataset.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, i, parts)
-		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows[len(rows)*i/parts:len(rows)*(i+1)/parts]))
+		s := begin(t, out+"-base", manifest.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, i, parts)
+		check(t, shards.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows[len(rows)*i/parts:len(rows)*(i+1)/parts]))
 		commit(t, s)
 	}
 	ref := open(t, out+"-base").Ref("base", out)
-	s := begin(t, out, dataset.Spec{Stage: "group", Version: was.Version, Kind: schema.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-	check(t, dataset.NewTable[formats.Member](s, "", 0).Write(t.Context(), members))
+	s := begin(t, out, manifest.Spec{Stage: "group", Version: was.Version, Kind: schema.KindGroups, Base: &ref, Inputs: []manifest.Ref{ref}}, 0, 1)
+	check(t, shards.NewTable[formats.Member](s, "", 0).Write(t.Context(), members))
 	stats := readAll[formats.GroupStats](t, was, schema.TableGroups)
 	for i := range stats {
 		stats[i].FirstRow = int64(slices.IndexFunc(members, func(m formats.Member) bool { return m.GroupID == stats[i].GroupID }))
 	}
 	slices.SortFunc(stats, func(a, b formats.GroupStats) int { return int(a.FirstRow - b.FirstRow) })
-	check(t, dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(t.Context(), stats))
-	_, err = s.Commit(t.Context(), dataset.Outcome{State: was.State})
+	check(t, shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(t.Context(), stats))
+	_, err = s.Commit(t.Context(), shards.Outcome{State: was.State})
 	check(t, err)
 	return out
 }
@@ -113,13 +115,13 @@ func TestScatteredMembersThatDoNotFit(t *testing.T) {
 		members := []formats.Member{y.members(a, statistics(a, 1, 0))[0], y.members(b, statistics(b, 1, 1))[0], y.members(a, statistics(a, 1, 0))[1],
 			y.members(b, statistics(b, 1, 1))[1]}
 		change(members)
-		s := begin(t, base, dataset.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, 0, 1)
-		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows))
+		s := begin(t, base, manifest.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, 0, 1)
+		check(t, shards.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows))
 		commit(t, s)
 		ref := open(t, base).Ref("base", in)
-		s = begin(t, in, dataset.Spec{Stage: "group", Version: 2, Kind: schema.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-		check(t, dataset.NewTable[formats.Member](s, "", 0).Write(t.Context(), members))
-		check(t, dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1).
+		s = begin(t, in, manifest.Spec{Stage: "group", Version: 2, Kind: schema.KindGroups, Base: &ref, Inputs: []manifest.Ref{ref}}, 0, 1)
+		check(t, shards.NewTable[formats.Member](s, "", 0).Write(t.Context(), members))
+		check(t, shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1).
 			Write(t.Context(), []formats.GroupStats{statistics(a, 1, 0), statistics(b, 1, 1)}))
 		commit(t, s)
 		if _, err := curate.Run(t.Context(), options(in, in+"-curate")); err == nil || !strings.Contains(err.Error(), "statistics say") {

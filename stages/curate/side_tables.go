@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -29,7 +30,7 @@ type sideTables struct {
 	desirable, undesirable int64 // labels copied
 }
 
-func newSideTables(in *input, shard *dataset.Shard) *sideTables {
+func newSideTables(in *input, shard *shards.Shard) *sideTables {
 	s := &sideTables{}
 	s.pairs = carriedTable[formats.Pair]{table: schema.TablePairs, of: func(p *formats.Pair) (string, string, string) {
 		return p.GroupID, p.ChosenID, p.RejectedID
@@ -46,9 +47,9 @@ func newSideTables(in *input, shard *dataset.Shard) *sideTables {
 	}}
 	for _, table := range in.carried() {
 		if table == schema.TablePairs {
-			s.pairs.out = dataset.NewTable[formats.Pair](shard, table, -1)
+			s.pairs.out = shards.NewTable[formats.Pair](shard, table, -1)
 		} else {
-			s.labels.out = dataset.NewTable[formats.Label](shard, table, -1)
+			s.labels.out = shards.NewTable[formats.Label](shard, table, -1)
 		}
 	}
 	return s
@@ -154,9 +155,9 @@ type carriedTable[T any] struct {
 	table string
 	of    func(*T) (group, one, other string) // the trajectories that a row is about
 	kept  func(*T)
-	out   *dataset.TableWriter[T] // nil: no set has the table
-	rows  int64                   // copied
-	bytes int                     // of the row group being written
+	out   *shards.TableWriter[T] // nil: no set has the table
+	rows  int64                  // copied
+	bytes int                    // of the row group being written
 	drops map[string]int64
 
 	from *set

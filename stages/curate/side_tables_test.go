@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -19,9 +20,9 @@ import (
 // compared is groups with all their pairs and labels next to them, as group
 // writes them: of scored members, better against worse.
 func compared(t *testing.T, epoch int) recipe {
-	return recipe{epoch: epoch, version: 2, tables: func(s *dataset.Shard, groups [][]formats.Member) {
-		pairs := dataset.NewTable[formats.Pair](s, schema.TablePairs, -1)
-		labels := dataset.NewTable[formats.Label](s, schema.TableLabels, -1)
+	return recipe{epoch: epoch, version: 2, tables: func(s *shards.Shard, groups [][]formats.Member) {
+		pairs := shards.NewTable[formats.Pair](s, schema.TablePairs, -1)
+		labels := shards.NewTable[formats.Label](s, schema.TableLabels, -1)
 		for _, members := range groups {
 			for i := range members {
 				a := &members[i]
@@ -168,8 +169,8 @@ func TestNoSideTables(t *testing.T) {
 // A table whose rows are not where their groups are is damaged.
 func TestPairsOutOfOrder(t *testing.T) {
 	for name, order := range map[string][]int{"moved": {1, 0}, "of no group": {0, 1, 2}} {
-		in := recipe{version: 2, tables: func(s *dataset.Shard, groups [][]formats.Member) {
-			w := dataset.NewTable[formats.Label](s, schema.TableLabels, -1)
+		in := recipe{version: 2, tables: func(s *shards.Shard, groups [][]formats.Member) {
+			w := shards.NewTable[formats.Label](s, schema.TableLabels, -1)
 			for _, i := range order {
 				l := formats.Label{GroupID: "nobody's"}
 				if i < len(groups) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
@@ -84,18 +84,18 @@ func (t *tally) check(rows int64) error {
 	return nil
 }
 
-func (t *tally) outcome() dataset.Outcome {
+func (t *tally) outcome() shards.Outcome {
 	facts := map[string]float64{
 		factGroups: float64(t.groups), factGroupsKept: float64(t.groupsKept), factScored: float64(t.scored),
 		factRewards: t.rewards, factRewardKept: t.keptRewards, factTokens: float64(t.tokens),
 	}
 	t.funnel.facts(facts)
-	return dataset.Outcome{Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()}, Drops: t.drops,
+	return shards.Outcome{Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()}, Drops: t.drops,
 		Facts: facts}
 }
 
 // report describes the shard, or the dataset if it already existed.
-func report(result dataset.Result, outcome dataset.Outcome, order []string, seconds float64) stages.Report {
+func report(result shards.Result, outcome shards.Outcome, order []string, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Counts: outcome.Counts, Drops: outcome.Drops, Facts: outcome.Facts, Seconds: seconds,

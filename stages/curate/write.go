@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -24,13 +25,13 @@ type writer struct {
 	recompute func([]formats.Member, []formats.Trajectory) error // nil: advantages stay as group made them
 	step      *advantages.Step
 	members   *dataset.Reader[formats.Member]
-	decode    bool             // no payload is copied
-	spill     stages.Spill     // for scattered groups
-	payload   *dataset.Payload // of the base
-	heads     *baseRows        // the base's rows without it
-	whole     *baseRows        // with it, for rules that read it and for rows that cannot be copied
-	rows      *dataset.TableWriter[formats.Trajectory]
-	decisions *dataset.TableWriter[decision.Decision]
+	decode    bool            // no payload is copied
+	spill     stages.Spill    // for scattered groups
+	payload   *shards.Payload // of the base
+	heads     *baseRows       // the base's rows without it
+	whole     *baseRows       // with it, for rules that read it and for rows that cannot be copied
+	rows      *shards.TableWriter[formats.Trajectory]
+	decisions *shards.TableWriter[decision.Decision]
 	planTable *planTableWriter
 	side      *sideTables
 	meter     *stages.Meter

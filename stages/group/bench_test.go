@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
@@ -46,8 +48,8 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 	b.Helper()
 	ctx := context.Background()
 	base, scores := storage.Join(root, "rollout"), storage.Join(root, "score")
-	s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{}))
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	s := must(shards.Begin(ctx, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{}))
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	thin := make([]formats.Score, 0, rows)
 	for chunk := range rows / 8 {
 		wide := make([]formats.Trajectory, 8)
@@ -67,17 +69,17 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 			b.Fatal(err)
 		}
 	}
-	must(s.Commit(ctx, dataset.Outcome{}))
+	must(s.Commit(ctx, shards.Outcome{}))
 	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
-	s = must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
-		dataset.Options{}))
-	v := dataset.NewTable[formats.Score](s, "", 0)
+	s = must(shards.Begin(ctx, scores, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []manifest.Ref{ref}},
+		shards.Options{}))
+	v := shards.NewTable[formats.Score](s, "", 0)
 	for i := 0; i < len(thin); i += 8 {
 		if err := v.Write(ctx, thin[i:i+8]); err != nil {
 			b.Fatal(err)
 		}
 	}
-	must(s.Commit(ctx, dataset.Outcome{}))
+	must(s.Commit(ctx, shards.Outcome{}))
 	return scores
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
 )
@@ -23,7 +24,7 @@ func TestCallsOfAnImport(t *testing.T) {
 		"uncounted": {nil, true},
 	} {
 		uri := "mem://calls-" + name
-		s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{}))
+		s := must(shards.Begin(t.Context(), uri, manifest.Spec{Stage: "import", Version: 1, Kind: schema.KindTrajectories}, shards.Options{}))
 		var rows []formats.Trajectory
 		for i := range 3 {
 			r := wide(example{"a", "0 1 2"}, 0)[i]
@@ -32,8 +33,8 @@ func TestCallsOfAnImport(t *testing.T) {
 			}
 			rows = append(rows, r)
 		}
-		must(0, dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows))
-		must(s.Commit(t.Context(), dataset.Outcome{Facts: c.facts}))
+		must(0, shards.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows))
+		must(s.Commit(t.Context(), shards.Outcome{Facts: c.facts}))
 		_, err := group.Run(t.Context(), options(uri, uri+"-group"))
 		if refused := err != nil && strings.Contains(err.Error(), "3 of 3 rows are calls of an attempt"); refused != c.refused || err != nil && !refused {
 			t.Errorf("%s: %v", name, err)

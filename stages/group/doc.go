@@ -27,7 +27,7 @@
 //
 // Rollout writes the rows of a group next to each other, so that one pass over
 // the light columns is enough (groupAdjacent). Columns that members repeat from
-// scores are copied by the row group, without decoding (dataset.ColumnSource). If a
+// scores are copied by the row group, without decoding (shards.ColumnSource). If a
 // group's rows are not adjacent, rows are sorted on disk by group, and then back
 // (groupScattered).
 //

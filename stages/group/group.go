@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -17,7 +18,7 @@ const (
 
 // Run groups the trajectories of one shard of o.In, and seals the dataset o.Out
 // when the shard is the last. When a gate refuses the sealed dataset, the
-// report is complete and the error is a *dataset.GateError.
+// report is complete and the error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -55,7 +56,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 type job struct {
 	o     *Options
 	in    *input
-	shard *dataset.Shard
+	shard *shards.Shard
 	slice dataset.Range // of the base: the rows that the shard writes
 	tally *tally
 	meter *stages.Meter
@@ -65,8 +66,8 @@ type job struct {
 
 func (j *job) begin(ctx context.Context) (err error) {
 	of := j.o.Out.Shard.Of()
-	j.shard, err = dataset.Begin(ctx, j.o.Out.URI, j.in.spec(j.o),
-		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: j.o.Out.Overwrite})
+	j.shard, err = shards.Begin(ctx, j.o.Out.URI, j.in.spec(j.o),
+		shards.Options{Shard: of.Index, Of: of.Count, Overwrite: j.o.Out.Overwrite})
 	return err
 }
 
@@ -123,10 +124,10 @@ func (j *job) pairer() *pairer {
 	return p
 }
 
-func (j *job) members() *dataset.TableWriter[formats.Member] {
-	return dataset.NewTable[formats.Member](j.shard, "", j.slice.First)
+func (j *job) members() *shards.TableWriter[formats.Member] {
+	return shards.NewTable[formats.Member](j.shard, "", j.slice.First)
 }
 
-func (j *job) groups() *dataset.TableWriter[formats.GroupStats] {
-	return dataset.NewTable[formats.GroupStats](j.shard, schema.TableGroups, -1)
+func (j *job) groups() *shards.TableWriter[formats.GroupStats] {
+	return shards.NewTable[formats.GroupStats](j.shard, schema.TableGroups, -1)
 }

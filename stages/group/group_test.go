@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -67,18 +69,18 @@ func trajectories(t *testing.T, name string, parts [][]example) string {
 	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/" + name
 	for i, part := range parts {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories},
-			dataset.Options{Shard: i, Of: len(parts)})
+		s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories},
+			shards.Options{Shard: i, Of: len(parts)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for _, e := range part {
 			if err := w.Write(t.Context(), wide(e, 0)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +220,7 @@ func TestSecondRunDoesNothing(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 	o.Compat = group.CompatVerl
-	var exists *dataset.ExistsError
+	var exists *manifest.ExistsError
 	if _, err := group.Run(t.Context(), o); !errors.As(err, &exists) {
 		t.Errorf("another compat at the same place: %v", err)
 	}
@@ -285,8 +287,8 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 	ro.Groups /= parts
 	var all [][]formats.Score
 	for i := range parts {
-		s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: parts}))
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		s := must(shards.Begin(ctx, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{Shard: i, Of: parts}))
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		rename := func(id *string) { *id = fmt.Sprintf("%d-%s", i, *id) }
 		for rows := range random.Trajectories(int64(i), ro) {
 			for k := range rows {
@@ -302,19 +304,19 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 			}
 			all = append(all, rows)
 		}
-		must(s.Commit(ctx, dataset.Outcome{}))
+		must(s.Commit(ctx, shards.Outcome{}))
 	}
 	scores = base + "-score"
 	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
-	s := must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
-		dataset.Options{}))
-	w := dataset.NewTable[formats.Score](s, "", 0)
+	s := must(shards.Begin(ctx, scores, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []manifest.Ref{ref}},
+		shards.Options{}))
+	w := shards.NewTable[formats.Score](s, "", 0)
 	for _, rows := range all {
 		if err := w.Write(ctx, rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(s.Commit(ctx, dataset.Outcome{}))
+	must(s.Commit(ctx, shards.Outcome{}))
 	return base, scores
 }
 
@@ -337,7 +339,7 @@ func TestGates(t *testing.T) {
 		with := options(in, in+"-"+name)
 		with.MinGroups, with.MaxFlatGroups = o.MinGroups, o.MaxFlatGroups
 		r, err := group.Run(t.Context(), with)
-		var gate *dataset.GateError
+		var gate *manifest.GateError
 		if !errors.As(err, &gate) || gate.Gates[0].Name != name || r.Rows != 15 || !r.Sealed {
 			t.Errorf("%s: %v, %+v", name, err, r)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
@@ -104,9 +105,9 @@ func (in *input) continues(ctx context.Context, o *Options, baselines map[string
 	return nil
 }
 
-func (in *input) spec(o *Options) dataset.Spec {
+func (in *input) spec(o *Options) manifest.Spec {
 	base := in.base.Ref("base", o.Out.URI)
-	inputs := []dataset.Ref{base}
+	inputs := []manifest.Ref{base}
 	if in.rows != in.base {
 		inputs = append(inputs, in.rows.Ref("scores", o.Out.URI))
 	}
@@ -116,7 +117,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 	if in.from != nil {
 		inputs = append(inputs, in.from.Ref("baselines", o.Out.URI))
 	}
-	return dataset.Spec{
+	return manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindGroups, Params: o.params(),
 		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base), Columns: in.base.Columns,
 		Gates: o.gates(),
@@ -133,17 +134,17 @@ func or(p *float64, otherwise float64) float64 {
 	return *p
 }
 
-func (o *Options) gates() []dataset.Gate {
-	var out []dataset.Gate
+func (o *Options) gates() []manifest.Gate {
+	var out []manifest.Gate
 	if o.MinGroups != nil {
-		out = append(out, dataset.Gate{Name: "min-groups", Count: factCompared, Min: o.MinGroups})
+		out = append(out, manifest.Gate{Name: "min-groups", Count: factCompared, Min: o.MinGroups})
 	}
 	if o.MaxFlatGroups != nil {
-		out = append(out, dataset.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
+		out = append(out, manifest.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
 	}
 	for _, kind := range []string{factDesirable, factUndesirable} {
 		if o.Labels { // neither is all of them
-			out = append(out, dataset.Gate{Name: "labels", Count: kind, Of: factLabels, Max: new(1 - 1e-9)})
+			out = append(out, manifest.Gate{Name: "labels", Count: kind, Of: factLabels, Max: new(1 - 1e-9)})
 		}
 	}
 	return out

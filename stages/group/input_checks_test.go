@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
@@ -21,18 +22,18 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, examples := range map[string][]example{"a": {{"a", "1 0"}, {"b", "1 0 1"}}, "b": {{"c", "0 1"}},
 		"again": {{"d", "0 1"}, {"b", "1 0"}, {"a", "1"}}} {
-		s, err := dataset.Begin(t.Context(), filepath.Join(dir, name), dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories},
-			dataset.Options{})
+		s, err := shards.Begin(t.Context(), filepath.Join(dir, name), manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories},
+			shards.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for _, e := range examples {
 			if err := w.Write(t.Context(), wide(e, 0)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 		parts, err := filepath.Glob(filepath.Join(dir, name, "part-*.parquet"))

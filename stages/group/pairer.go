@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 )
@@ -20,9 +21,9 @@ import (
 // pairer writes pairs and labels, group by group.
 type pairer struct {
 	Pairs
-	out          *dataset.TableWriter[formats.Pair]  // nil: no pairs
-	label        *dataset.TableWriter[formats.Label] // nil: no labels
-	minDesirable float64                             // lowest reward of a desirable answer
+	out          *shards.TableWriter[formats.Pair]  // nil: no pairs
+	label        *shards.TableWriter[formats.Label] // nil: no labels
+	minDesirable float64                            // lowest reward of a desirable answer
 	facts        map[string]float64
 
 	of   *formats.Member // one of the group, for its pairs' ids
@@ -45,15 +46,15 @@ func openPairRows(ctx context.Context, base *dataset.Dataset, r dataset.Range) (
 
 // newPairer creates the tables that are asked for. Answers are desirable, and scores equal,
 // as the numbers say.
-func newPairer(shard *dataset.Shard, pairs Pairs, labels bool, minDesirable, tolerance float64) *pairer {
+func newPairer(shard *shards.Shard, pairs Pairs, labels bool, minDesirable, tolerance float64) *pairer {
 	p := &pairer{Pairs: pairs, minDesirable: minDesirable, facts: map[string]float64{}}
 	p.tolerance = tolerance
 	if pairs.Mode != "" {
-		p.out = dataset.NewTable[formats.Pair](shard, schema.TablePairs, -1)
+		p.out = shards.NewTable[formats.Pair](shard, schema.TablePairs, -1)
 		p.facts[factPairs] = 0
 	}
 	if labels {
-		p.label = dataset.NewTable[formats.Label](shard, schema.TableLabels, -1)
+		p.label = shards.NewTable[formats.Label](shard, schema.TableLabels, -1)
 		p.facts[factDesirable], p.facts[factUndesirable] = 0, 0
 	}
 	return p

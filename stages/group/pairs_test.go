@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
@@ -46,14 +48,14 @@ func say(generation int, reward float64, lines ...string) formats.Trajectory {
 func conversations(t *testing.T, name string, groups ...[]formats.Trajectory) string {
 	t.Helper()
 	uri := "mem://" + strings.NewReplacer("/", "-", " ", "-", "'", "").Replace(t.Name()+"-"+name) + "/rollout" // a bucket of its own: memory lists slowly
-	s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{}))
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	s := must(shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{}))
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	for _, g := range groups {
 		if err := w.Write(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(s.Commit(t.Context(), dataset.Outcome{}))
+	must(s.Commit(t.Context(), shards.Outcome{}))
 	return uri
 }
 

@@ -18,6 +18,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
@@ -45,15 +47,15 @@ func stored(t TB, stage string, rows []formats.Trajectory, parts int) string {
 	ctx := t.Context()
 	uri := place()
 	for i := range parts {
-		s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: stage, Version: 1, Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: parts})
+		s, err := shards.Begin(ctx, uri, manifest.Spec{Stage: stage, Version: 1, Kind: schema.KindTrajectories}, shards.Options{Shard: i, Of: parts})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		if err := w.Write(ctx, slices.Clone(rows[len(rows)*i/parts:len(rows)*(i+1)/parts])); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Commit(ctx, dataset.Outcome{}); err != nil {
+		if _, err := s.Commit(ctx, shards.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 	}

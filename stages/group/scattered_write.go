@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
@@ -20,8 +21,8 @@ type rowWriter struct {
 	ctx   context.Context
 	rows  reader[row]
 	next  int64 // row of the base that is read next
-	table *dataset.TableWriter[formats.Member]
-	stats *dataset.TableWriter[formats.GroupStats]
+	table *shards.TableWriter[formats.Member]
+	stats *shards.TableWriter[formats.GroupStats]
 
 	written int64
 	buf     []formats.Member

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -138,9 +140,9 @@ func TestSignalsOfScores(t *testing.T) {
 	scoresOf := func(rows []formats.Trajectory, steps [][]int, left int) string {
 		base := stored(t, "import", rows, 1)
 		ref := must(dataset.Open(t.Context(), base, dataset.OpenOptions{})).Ref("base", base+"-score")
-		s := must(dataset.Begin(t.Context(), base+"-score", dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref,
-			Inputs: []dataset.Ref{ref}}, dataset.Options{}))
-		w := dataset.NewTable[formats.Score](s, "", 0)
+		s := must(shards.Begin(t.Context(), base+"-score", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref,
+			Inputs: []manifest.Ref{ref}}, shards.Options{}))
+		w := shards.NewTable[formats.Score](s, "", 0)
 		for i, r := range rows {
 			x := formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation, Status: r.Status, Reward: r.Reward}
 			for k, m := range steps[i] {
@@ -158,7 +160,7 @@ func TestSignalsOfScores(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must(s.Commit(t.Context(), dataset.Outcome{}))
+		must(s.Commit(t.Context(), shards.Outcome{}))
 		return base + "-score"
 	}
 	o := options(stored(t, "import", rows, 1), "mem://"+t.Name()+"/shaped")

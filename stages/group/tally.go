@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
@@ -132,8 +132,8 @@ func (t *tally) flatGroups() (n int64) {
 	return n
 }
 
-func (t *tally) outcome(seconds float64) dataset.Outcome {
-	o := dataset.Outcome{
+func (t *tally) outcome(seconds float64) shards.Outcome {
+	o := shards.Outcome{
 		Counts: map[string]int64{countAdvantage: t.advantage, countSingleton: t.singleton, countUnscored: t.unscored,
 			countFailed: t.failed},
 		Facts: map[string]float64{
@@ -147,7 +147,7 @@ func (t *tally) outcome(seconds float64) dataset.Outcome {
 }
 
 // report describes the shard, or the dataset if it already existed.
-func report(result dataset.Result, outcome dataset.Outcome, seconds float64) stages.Report {
+func report(result shards.Result, outcome shards.Outcome, seconds float64) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Facts: outcome.Facts, Seconds: seconds,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -17,8 +18,8 @@ type groupWriter struct {
 	in      *input
 	tally   *tally
 	grouper Grouper
-	members *dataset.TableWriter[formats.Member]
-	groups  *dataset.TableWriter[formats.GroupStats]
+	members *shards.TableWriter[formats.Member]
+	groups  *shards.TableWriter[formats.GroupStats]
 	meter   *stages.Meter
 
 	lengths   lengths
@@ -31,8 +32,8 @@ type groupWriter struct {
 	first     int64            // row of the base of the first of them
 	stats     []formats.GroupStats
 
-	copied *dataset.ColumnSource // the scores whose columns members repeat; nil if they do not repeat those of one dataset
-	until  int                   // rows of buf that are a row group of it; 0 for none
+	copied *shards.ColumnSource // the scores whose columns members repeat; nil if they do not repeat those of one dataset
+	until  int                  // rows of buf that are a row group of it; 0 for none
 }
 
 // groupAdjacent reads a slice whose groups have adjacent rows; otherwise it returns
@@ -44,7 +45,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	}
 	defer s.adjacency.close()
 	if j.in.rows.Kind == schema.KindScores && len(j.in.more) == 0 {
-		s.copied = dataset.NewColumnSource(ctx, j.in.rows)
+		s.copied = shards.NewColumnSource(ctx, j.in.rows)
 		defer s.copied.Close()
 	}
 	var err error

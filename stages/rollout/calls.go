@@ -7,6 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
@@ -33,19 +35,19 @@ func (c *answeredCall) weight() int {
 
 // calls are the answered calls of a shard: those of earlier processes, and the journal.
 type calls struct {
-	journal *dataset.Journal[answeredCall]
+	journal *journals.Journal[answeredCall]
 	keeper  *keeper[answeredCall]
 	earlier map[string][]recorder.Answered // of attempts that have no end, by trajectory
 }
 
 // readCalls reads the answered calls of attempts that have no recorded end, and adds what all
 // calls cost to the spending: also those that an attempt did not ask for again.
-func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *dataset.Dataset, done *done) (err error) {
+func (r *runner) readCalls(ctx context.Context, shard *shards.Shard, before *dataset.Dataset, done *done) (err error) {
 	r.calls = &calls{earlier: map[string][]recorder.Answered{}}
 	if !r.opts.keepsCalls() {
 		return nil
 	}
-	if r.calls.journal, err = dataset.OpenJournal[answeredCall](ctx, shard.Calls()); err != nil {
+	if r.calls.journal, err = journals.Open[answeredCall](ctx, shard.Calls()); err != nil {
 		return err
 	}
 	if r.opts.ResumeFailed {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
@@ -31,7 +33,7 @@ type base struct {
 	groups []held
 	tasks  tasks // in the order of groups
 
-	payload      *dataset.Payload
+	payload      *shards.Payload
 	heads, whole cursor
 	written      int // groups
 }
@@ -86,7 +88,7 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 
 // otherwise warns of agent parameters that differ from those of the base:
 // members of one group should differ by chance alone.
-func (o Options) otherwise(ctx context.Context, spec dataset.Spec, base *dataset.Dataset) {
+func (o Options) otherwise(ctx context.Context, spec manifest.Spec, base *dataset.Dataset) {
 	if base == nil || base.Stage != stage {
 		return
 	}
@@ -108,7 +110,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 	if err != nil {
 		return nil, err
 	}
-	b := &base{d: d, payload: dataset.NewPayload(ctx, d)}
+	b := &base{d: d, payload: shards.NewPayload(ctx, d)}
 	all := func(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
 		return dataset.NewReader[formats.Trajectory](ctx, d, "", r)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -230,13 +232,13 @@ func TestExtendWhatCannotBeCopied(t *testing.T) {
 		if i == 2 {
 			break
 		}
-		s, err := dataset.Begin(t.Context(), torn, dataset.Spec{Stage: "import", Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: 2})
+		s, err := shards.Begin(t.Context(), torn, manifest.Spec{Stage: "import", Kind: schema.KindTrajectories}, shards.Options{Shard: i, Of: 2})
 		check(t, err)
-		table := dataset.NewTable[formats.Trajectory](s, "", -1)
+		table := shards.NewTable[formats.Trajectory](s, "", -1)
 		for _, row := range list[cut:][:[]int{5, 7}[i]] {
 			check(t, table.Write(t.Context(), []formats.Trajectory{row}))
 		}
-		_, err = s.Commit(t.Context(), dataset.Outcome{})
+		_, err = s.Commit(t.Context(), shards.Outcome{})
 		check(t, err)
 	}
 	planRows := []planRow{{example: "ex-1", n: 2}, {example: "ex-3", n: 1}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -71,7 +72,7 @@ func (o Options) openOrigins(ctx context.Context, t tasks) (*origins, error) {
 	if !o.asksEngine() {
 		return nil, Usage("name an agent that asks a model", "the plan has forks, and this agent asks no engine")
 	}
-	at := slices.IndexFunc(o.Plan.d.Inputs, func(r dataset.Ref) bool { return r.Role == "base" })
+	at := slices.IndexFunc(o.Plan.d.Inputs, func(r manifest.Ref) bool { return r.Role == "base" })
 	if at < 0 {
 		return nil, fault.Invalid(o.Plan.d.URI(), "curate again", nil, "its manifest names no base")
 	}

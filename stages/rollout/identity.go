@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -22,16 +23,16 @@ const gateName = "max-failure-rate"
 
 // spec returns the dataset's identity, which covers the tasks of all shards;
 // extended is nil without --extend.
-func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset) (dataset.Spec, error) {
+func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset) (manifest.Spec, error) {
 	d := o.Agent.Describe()
 	files, err := stages.DigestFiles(ctx, o.DependsOn)
 	if err != nil {
-		return dataset.Spec{}, dependsOn(err)
+		return manifest.Spec{}, dependsOn(err)
 	}
 	maps.Copy(files, d.Files)
 	examples, err := digestExamples(o.Examples, all)
 	if err != nil {
-		return dataset.Spec{}, err
+		return manifest.Spec{}, err
 	}
 	params := plugin.Identity(&o, new(Options{}.defaults()))
 	maps.Copy(params, map[string]any{"run": o.Run, "epoch": o.AtEpoch(),
@@ -45,12 +46,12 @@ func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset)
 	if o.TargetModel != "" && o.TargetModel != o.Model {
 		params["target_model"] = o.TargetModel
 	}
-	spec := dataset.Spec{
+	spec := manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindTrajectories, Params: params, Files: files, Columns: o.Columns,
-		Gates: []dataset.Gate{{Name: gateName, Count: outcomes.StatusFailed, Of: "rows", Max: o.MaxFailureRate}},
+		Gates: []manifest.Gate{{Name: gateName, Count: outcomes.StatusFailed, Of: "rows", Max: o.MaxFailureRate}},
 	}
 	if o.ExamplesRef.Digest != "" {
-		spec.Inputs = []dataset.Ref{o.ExamplesRef}
+		spec.Inputs = []manifest.Ref{o.ExamplesRef}
 	}
 	if o.Plan != nil {
 		spec.Inputs = append(spec.Inputs, o.Plan.d.Ref("plan", o.Out.URI))
@@ -62,7 +63,7 @@ func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset)
 		spec.Inputs = append(spec.Inputs, extended.Ref("base", o.Out.URI))
 	}
 	if _, err := json.Marshal(params); err != nil {
-		return dataset.Spec{}, Usage("", "the agent's parameters: %w", err)
+		return manifest.Spec{}, Usage("", "the agent's parameters: %w", err)
 	}
 	return spec, nil
 }

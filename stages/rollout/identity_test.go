@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
@@ -117,7 +117,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 		o := base(out)
 		change(&o)
 		_, err := rollout.Run(context.Background(), o)
-		var exists *dataset.ExistsError
+		var exists *manifest.ExistsError
 		if !errors.As(err, &exists) {
 			t.Errorf("another %s: %v", name, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -91,7 +91,7 @@ func (r *runner) othersWork(ctx context.Context) bool {
 		}
 	}
 	for _, s := range under.Segments {
-		rows, err := dataset.ReadSegment[finished](ctx, under, s)
+		rows, err := seal.ReadSegment[finished](ctx, under, s)
 		if err == nil && slices.ContainsFunc(rows, func(f finished) bool { return f.Status == outcomes.StatusOK || f.Status == outcomes.StatusTruncated }) {
 			return true
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -22,11 +22,11 @@ type Options struct {
 	Out stages.Output
 
 	Run string // name of the run, part of every trajectory id
-	// URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
+	// URI of the run's folder, which holds its id; not part of the identity; default: runroot.Of the output
 	Root        string
 	Epoch       *int               // from 0; default: the plan's, else 0
 	Examples    Examples           // in the order of the rows; the caller closes them
-	ExamplesRef dataset.Ref        // their URI, with the digest of the file; Role defaults to "examples"
+	ExamplesRef manifest.Ref       // their URI, with the digest of the file; Role defaults to "examples"
 	Columns     formats.FieldNames // of the task file, from which id, question and answer come; empty names are the defaults
 	Hide        []string           // fields of the example, or paths in it, that agents do not get
 	Generations int                // attempts at each example; default 1

@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -34,11 +36,11 @@ func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
 		next[row.ExampleID] = max(next[row.ExampleID], row.Generation+1)
 	}
 	params := map[string]any{"epoch": epoch, "wishes": fmt.Sprint(planRows)}
-	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}},
-		dataset.Options{})
+	s, err := shards.Begin(ctx, out, manifest.Spec{Stage: "curate", Kind: schema.KindTrajectories, Params: params, Inputs: []manifest.Ref{d.Ref("base", out)}},
+		shards.Options{})
 	check(t, err)
 	if !s.UpToDate() {
-		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))
+		check(t, shards.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))
 		var list []decision.Planned
 		for _, w := range planRows {
 			row := decision.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
@@ -48,9 +50,9 @@ func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
 			}
 			list = append(list, row)
 		}
-		check(t, dataset.NewTable[decision.Planned](s, schema.TablePlan, -1).Write(ctx, list))
+		check(t, shards.NewTable[decision.Planned](s, schema.TablePlan, -1).Write(ctx, list))
 	}
-	_, err = s.Commit(ctx, dataset.Outcome{})
+	_, err = s.Commit(ctx, shards.Outcome{})
 	check(t, err)
 	p, err := rollout.OpenPlan(ctx, stages.Input{URI: out})
 	check(t, err)

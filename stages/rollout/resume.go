@@ -6,7 +6,8 @@ import (
 	"iter"
 	"math"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
@@ -73,8 +74,8 @@ func (d *done) attempts(slot int64) int32 {
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent. Those of another dataset, which carry copied, cost nothing.
-func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, carried *done, spent *spending) (*done, error) {
-	journal, err := dataset.OpenJournal[finished](ctx, shard.Journal())
+func (o Options) readDone(ctx context.Context, t tasks, shard *shards.Shard, carried *done, spent *spending) (*done, error) {
+	journal, err := journals.Open[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
 	}

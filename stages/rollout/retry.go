@@ -6,6 +6,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
@@ -18,10 +20,10 @@ const retryOf = "retry_of"
 // identity of its successor, and before returns the dataset so that its good
 // rows are kept. The successor replaces it when sealed; until then it stays
 // readable.
-func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Dataset, error) {
+func (o Options) before(ctx context.Context, spec *manifest.Spec) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{Kind: spec.Kind, AcceptGates: []string{gateName}})
 	if err != nil {
-		return nil, ctx.Err() // no dataset; dataset.Begin finds and reports any other error
+		return nil, ctx.Err() // no dataset; shards.Begin finds and reports any other error
 	}
 	first := spec.Identity()
 	retried, _ := d.Params[retryOf].(map[string]any)
@@ -69,7 +71,7 @@ func (o Options) good(ctx context.Context, t tasks, before *dataset.Dataset) (*d
 
 // carry copies the rows of this shard that did not fail from the dataset before
 // into the journal, and records in done how often the rest was attempted.
-func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory],
+func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *journals.Journal[formats.Trajectory],
 	done *done) error {
 	runs, err := o.findGood(ctx, d, done)
 	if err != nil {

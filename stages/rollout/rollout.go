@@ -13,6 +13,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/lease"
@@ -23,7 +27,7 @@ import (
 // Run runs this shard's examples and writes its part of the dataset. When ctx
 // ends, finished trajectories are journalled and the error wraps ctx's; the
 // same command resumes there. When the gate refuses the sealed dataset, the
-// report is complete and the error is a *dataset.GateError.
+// report is complete and the error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -42,38 +46,38 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return report, err
 }
 
-func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, error) {
+func runShard(ctx context.Context, o Options) (shards.Result, shards.Outcome, error) {
 	all, extended, err := o.openPlanned(ctx)
 	if err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
 	spec, err := o.spec(ctx, all, extended)
 	if err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
 	if spec.Run, err = o.run(ctx, extended); err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
 	o.otherwise(ctx, spec, extended)
 	before, err := o.before(ctx, &spec)
 	if err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
 	of := o.Out.Shard.Of()
-	begin := dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil}
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec, begin)
-	if exists := (*dataset.ExistsError)(nil); errors.As(err, &exists) && o.worthless(ctx, exists) {
+	begin := shards.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil}
+	shard, err := shards.Begin(ctx, o.Out.URI, spec, begin)
+	if exists := (*manifest.ExistsError)(nil); errors.As(err, &exists) && o.worthless(ctx, exists) {
 		begin.Overwrite = true
-		shard, err = dataset.Begin(ctx, o.Out.URI, spec, begin)
+		shard, err = shards.Begin(ctx, o.Out.URI, spec, begin)
 	}
 	if err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
-	var outcome dataset.Outcome
+	var outcome shards.Outcome
 	if !shard.UpToDate() {
 		turn := &turn{shard: shard}
 		if err := turn.take(ctx, o); err != nil {
-			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+			return shards.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 		defer func() {
 			if err := turn.lease.Release(ctx); err != nil {
@@ -83,10 +87,10 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 		if !shard.UpToDate() {
 			outcome, err = fillShard(ctx, o, all, turn, extended, before)
 			if err != nil && shard.Overtaken(ctx, err) {
-				outcome, err = dataset.Outcome{}, nil
+				outcome, err = shards.Outcome{}, nil
 			}
 			if err != nil {
-				return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+				return shards.Result{}, outcome, errors.Join(err, shard.Discard())
 			}
 		}
 	}
@@ -96,11 +100,11 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 
 // run returns the run of the dataset: that of the rollouts which it extends,
 // else the one at the root.
-func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Run, error) {
+func (o Options) run(ctx context.Context, extended *dataset.Dataset) (manifest.Run, error) {
 	if r := dataset.RunOf(extended); r.ID != "" {
 		return r, nil
 	}
-	r, err := dataset.OpenRun(ctx, cmp.Or(o.Root, dataset.RootOf(o.Out.URI)))
+	r, err := runroot.Open(ctx, cmp.Or(o.Root, runroot.Of(o.Out.URI)))
 	if err != nil {
 		return r, fmt.Errorf("rollout: giving the run its id: %w", err)
 	}
@@ -112,9 +116,9 @@ func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Ru
 // another process takes the shard over, fillShard waits for it and continues
 // with the remaining attempts.
 func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
-	extended, before *dataset.Dataset) (outcome dataset.Outcome, err error) {
+	extended, before *dataset.Dataset) (outcome shards.Outcome, err error) {
 	started, shard := o.Clock(), turn.shard
-	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
+	w := &writer{o: o, table: shards.NewTable[formats.Trajectory](shard, "", -1)}
 	if of := o.Out.Shard.Of(); extended == nil {
 		w.tasks = all.slice(of.Index, of.Count)
 	} else {
@@ -144,7 +148,7 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
 
 // attempted makes the missing attempts, and returns their runner with the journal of all.
 func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
-	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, turn.shard.Journal())
+	journal, err := journals.Open[formats.Trajectory](ctx, turn.shard.Journal())
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +182,8 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dat
 
 type runner struct {
 	opts     Options
-	journal  *dataset.Journal[formats.Trajectory]
-	shard    *dataset.Shard
+	journal  *journals.Journal[formats.Trajectory]
+	shard    *shards.Shard
 	failures *dataset.Failures
 	lease    *lease.Lease
 	recorder *recorder.Recorder
@@ -399,7 +403,7 @@ func (o Options) recorderOptions() recorder.Options {
 
 // worthless reports whether the dataset in the way is a finished rollout of which no attempt
 // is ok, so that the folder is free after the agent was mended.
-func (o Options) worthless(ctx context.Context, exists *dataset.ExistsError) bool {
+func (o Options) worthless(ctx context.Context, exists *manifest.ExistsError) bool {
 	if !exists.Sealed || exists.Late {
 		return false
 	}

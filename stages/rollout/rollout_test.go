@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -70,7 +71,7 @@ func options(e *engine, out string, n int) rollout.Options { return optionsAt(e.
 func optionsAt(url, out string, n int) rollout.Options {
 	seed := int64(11)
 	return rollout.Options{
-		Out: stages.Output{URI: out}, Run: "run", Examples: set(questions(n)), ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
+		Out: stages.Output{URI: out}, Run: "run", Examples: set(questions(n)), ExamplesRef: manifest.Ref{URI: "examples.jsonl", Digest: "d1"},
 		Generations: 3, Agent: chatAgent(""), Model: "policy", Sampling: map[string]any{"temperature": 0.7}, SamplingSeed: &seed,
 		Endpoints: []string{url}, Concurrency: 4, Backoff: time.Millisecond,
 	}
@@ -245,7 +246,7 @@ func TestFailuresAreRows(t *testing.T) {
 	o.Retries = new(1)
 	o.MaxInitialFailures = -1 // whichever attempts end first
 	_, err := rollout.Run(context.Background(), o)
-	var gate *dataset.GateError
+	var gate *manifest.GateError
 	if !errors.As(err, &gate) {
 		t.Fatalf("12 of 18 failed, and the gate said %v", err)
 	}
@@ -347,7 +348,7 @@ func TestRetryFailedOfAFinishedDataset(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	plain := options(e, out, 4)
 	plain.MaxInitialFailures = -1 // whichever attempts end first
-	var gate *dataset.GateError
+	var gate *manifest.GateError
 	if _, err := rollout.Run(context.Background(), plain); !errors.As(err, &gate) {
 		t.Fatalf("9 of 12 failed, and the gate said %v", err)
 	}
@@ -377,7 +378,7 @@ func TestRetryFailedOfAFinishedDataset(t *testing.T) {
 		t.Errorf("asked %d times more", asked)
 	}
 	plain.Generations = 4
-	var exists *dataset.ExistsError
+	var exists *manifest.ExistsError
 	if _, err := rollout.Run(context.Background(), plain); !errors.As(err, &exists) {
 		t.Errorf("another dataset was taken for this one: %v", err)
 	}

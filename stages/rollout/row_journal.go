@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
 )
 
 // pendingBytes is the most that a segment holds in memory before it is written
@@ -19,7 +19,7 @@ const rowBytes = 3 << 10
 // While a segment is being written others are collected, and keep blocks only when they are
 // as large as a segment may be, so that memory does not grow when the store is slow.
 type keeper[T any] struct {
-	journal *dataset.Journal[T]
+	journal *journals.Journal[T]
 	weigh   func(*T) int
 	every   time.Duration
 	rows    chan T
@@ -31,7 +31,7 @@ type keeper[T any] struct {
 	next     time.Time // when another may be
 }
 
-func newKeeper[T any](ctx context.Context, j *dataset.Journal[T], every time.Duration, weigh func(*T) int, failed func(error)) *keeper[T] {
+func newKeeper[T any](ctx context.Context, j *journals.Journal[T], every time.Duration, weigh func(*T) int, failed func(error)) *keeper[T] {
 	k := &keeper[T]{journal: j, weigh: weigh, every: every, rows: make(chan T), done: make(chan struct{}), failed: failed}
 	go k.run(context.WithoutCancel(ctx))
 	return k

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
@@ -13,7 +13,7 @@ import (
 // make them at once would pay for each twice, and only one row of each would be
 // kept.
 type turn struct {
-	shard *dataset.Shard
+	shard *shards.Shard
 	lease *lease.Lease
 }
 

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
@@ -21,14 +22,14 @@ type writer struct {
 	o       Options
 	tasks   tasks
 	base    *base // nil: nothing is extended
-	table   *dataset.TableWriter[formats.Trajectory]
+	table   *shards.TableWriter[formats.Trajectory]
 	skip    bool // missing attempts become skipped rows
-	outcome dataset.Outcome
+	outcome shards.Outcome
 }
 
 // write writes the journalled rows in the order of tasks and generations, one
 // group at a time.
-func (w *writer) write(ctx context.Context, journal *dataset.Journal[formats.Trajectory]) (dataset.Outcome, error) {
+func (w *writer) write(ctx context.Context, journal *journals.Journal[formats.Trajectory]) (shards.Outcome, error) {
 	w.outcome.Facts = map[string]float64{}
 	next := 0
 	var group []formats.Trajectory
@@ -155,7 +156,7 @@ func failed(t formats.Trajectory) int {
 	return 0
 }
 
-func count(o *dataset.Outcome, t *formats.Trajectory) {
+func count(o *shards.Outcome, t *formats.Trajectory) {
 	stages.Count(&o.Counts, t.Status, 1)
 	stages.Count(&o.Failures, t.FailureClass, 1)
 	for name, n := range payloadFacts(t) {
@@ -209,7 +210,7 @@ func payloadFacts(t *formats.Trajectory) map[string]float64 {
 	return facts
 }
 
-func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
+func report(result shards.Result, outcome shards.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,

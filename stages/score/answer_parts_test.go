@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score"
@@ -48,15 +49,15 @@ func TestPartsOfAnswersThatAreEmpty(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(c.stage, c.version, specs), func(t *testing.T) {
 				in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
-				shard, err := dataset.Begin(t.Context(), in, dataset.Spec{Stage: c.stage, Version: c.version, Kind: schema.KindTrajectories},
-					dataset.Options{Of: 1})
+				shard, err := shards.Begin(t.Context(), in, manifest.Spec{Stage: c.stage, Version: c.version, Kind: schema.KindTrajectories},
+					shards.Options{Of: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := dataset.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), partRows(30)); err != nil {
+				if err := shards.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), partRows(30)); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+				if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 					t.Fatal(err)
 				}
 				o := options(t, in, out, specs...)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -13,17 +15,17 @@ import (
 // BenchmarkRun scores 4,096 stored trajectories of realistic size.
 func BenchmarkRun(b *testing.B) {
 	in := b.TempDir() + "/rollout"
-	shard, err := dataset.Begin(b.Context(), in, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
+	shard, err := shards.Begin(b.Context(), in, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	for group := range random.Trajectories(1, random.Options{Groups: 512, Messages: 20, SampledTokens: 2000}) {
 		if err := table.Write(b.Context(), group); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(b.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(b.Context(), shards.Outcome{}); err != nil {
 		b.Fatal(err)
 	}
 	d, err := dataset.Open(b.Context(), in, dataset.OpenOptions{})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score"
@@ -133,7 +135,7 @@ func (c chunk) size() int64 { return c.End - c.First }
 
 // layout finds a part's columns, by name and row group, and what the guess at
 // its footer reads.
-func layout(t *testing.T, uri string, p dataset.Part) (chunks map[string]chunk, footer int64) {
+func layout(t *testing.T, uri string, p manifest.Part) (chunks map[string]chunk, footer int64) {
 	t.Helper()
 	b, err := storage.Open(t.Context(), uri)
 	if err != nil {
@@ -255,16 +257,16 @@ func garbage(t *testing.T, folder string, d *dataset.Dataset, columns ...string)
 // writeRealistic writes trajectories of the size that real ones have: 20
 // messages and about 2,000 sampled tokens each.
 func writeRealistic(ctx context.Context, uri string, groups int, failures float64) error {
-	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	shard, err := shards.Begin(ctx, uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		return err
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	for group := range random.Trajectories(3, random.Options{Groups: groups, Generations: 8, Messages: 20, SampledTokens: 2000, Failures: failures}) {
 		if err := table.Write(ctx, group); err != nil {
 			return errors.Join(err, shard.Discard())
 		}
 	}
-	_, err = shard.Commit(ctx, dataset.Outcome{})
+	_, err = shard.Commit(ctx, shards.Outcome{})
 	return err
 }

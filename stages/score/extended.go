@@ -8,14 +8,15 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // extends reports whether a dataset holds the rows of another, in their order,
 // with more among them: rollout wrote it so, in one or more steps.
-func extends(ctx context.Context, d *dataset.Dataset, other *dataset.Ref) (bool, error) {
+func extends(ctx context.Context, d *dataset.Dataset, other *manifest.Ref) (bool, error) {
 	for other != nil && d.Stage == "rollout" {
-		at := slices.IndexFunc(d.Inputs, func(r dataset.Ref) bool { return r.Role == "base" })
+		at := slices.IndexFunc(d.Inputs, func(r manifest.Ref) bool { return r.Role == "base" })
 		if at < 0 || d.Inputs[at].Digest == other.Digest {
 			return at >= 0, nil
 		}

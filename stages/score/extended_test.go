@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
@@ -16,12 +18,12 @@ import (
 // extended writes a rollout of rows that names another as its base.
 func extended(t *testing.T, uri, of string, list []formats.Trajectory) {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri,
-		dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{openAt(t, of).Ref("base", uri)}}, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri,
+		manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Inputs: []manifest.Ref{openAt(t, of).Ref("base", uri)}}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[formats.Trajectory](s, "", -1)
+	table := shards.NewTable[formats.Trajectory](s, "", -1)
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].ExampleID == list[0].ExampleID {
@@ -35,7 +37,7 @@ func extended(t *testing.T, uri, of string, list []formats.Trajectory) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -104,20 +106,20 @@ func trajectories() []formats.Trajectory {
 // base writes trajectories as a wide dataset of several parts.
 func base(t testing.TB, uri string, rows []formats.Trajectory) {
 	t.Helper()
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"rows": len(rows)}}
+	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"rows": len(rows)}}
 	for i := range parts {
-		shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: i, Of: parts})
+		shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{Shard: i, Of: parts})
 		if err != nil {
 			t.Fatal(err)
 		}
-		table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+		table := shards.NewTable[formats.Trajectory](shard, "", -1)
 		n := len(rows) / generations
 		for g := i * n / parts; g < (i+1)*n/parts; g++ {
 			if err := table.Write(t.Context(), rows[g*generations:(g+1)*generations]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -88,13 +89,13 @@ func has(specs []Spec, name string) bool {
 	return slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == name })
 }
 
-func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (dataset.Spec, error) {
+func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (manifest.Spec, error) {
 	files, err := rewards.files(ctx, o)
 	if err != nil {
-		return dataset.Spec{}, err
+		return manifest.Spec{}, err
 	}
 	base := in.base.Ref("base", o.Out.URI)
-	inputs := []dataset.Ref{base}
+	inputs := []manifest.Ref{base}
 	if in.scores != nil {
 		inputs = append(inputs, in.scores.Ref("scores", o.Out.URI))
 	}
@@ -110,7 +111,7 @@ func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (datase
 			params["seed"] = o.Seed
 		}
 	}
-	return dataset.Spec{
+	return manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
 		Run: dataset.RunOf(in.scores, in.base), Columns: in.base.Columns,
 		Gates: gates(o),
@@ -122,11 +123,11 @@ func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (datase
 // it, because the rows of one shard may all be of one kind.
 const missingField = "missing-field"
 
-func gates(o Options) []dataset.Gate {
-	list := []dataset.Gate{{Name: "max-failure-rate", Count: countUnscored, Of: factAttempted, Max: o.MaxFailureRate}}
+func gates(o Options) []manifest.Gate {
+	list := []manifest.Gate{{Name: "max-failure-rate", Count: countUnscored, Of: factAttempted, Max: o.MaxFailureRate}}
 	short := math.Nextafter(1, 0) // of all of them
 	for _, s := range o.Rewards {
-		list = append(list, dataset.Gate{Name: missingField, Count: factMissing(s.Name), Of: factAttempted, Max: &short})
+		list = append(list, manifest.Gate{Name: missingField, Count: factMissing(s.Name), Of: factAttempted, Max: &short})
 	}
 	return list
 }

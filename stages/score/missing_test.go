@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
@@ -107,7 +107,7 @@ func TestAFieldThatNoShardHasIsAGate(t *testing.T) {
 			}
 			_, last = score.Run(t.Context(), o)
 		}
-		var gate *dataset.GateError
+		var gate *manifest.GateError
 		if c.refused != errors.As(last, &gate) || !c.refused && last != nil {
 			t.Fatalf("%s: %v", c.field, last)
 		}

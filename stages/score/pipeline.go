@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -21,7 +22,7 @@ type pipeline struct {
 	stepped []string        // those among them that may have given shaped rewards
 	shown   map[string]bool // whose shaped rewards other rewards read
 	rewards rewardSet
-	out     *dataset.TableWriter[formats.Score]
+	out     *shards.TableWriter[formats.Score]
 	workers int
 
 	failures   *dataset.Failures
@@ -30,9 +31,9 @@ type pipeline struct {
 	meter      *stages.Meter
 	log        *slog.Logger
 	tally      *tally
-	spare      chan *buffer          // of jobs that were written
-	warned     map[string]bool       // failure classes already logged, by reward
-	copied     *dataset.ColumnSource // the base, whose columns of ids the scores repeat
+	spare      chan *buffer         // of jobs that were written
+	warned     map[string]bool      // failure classes already logged, by reward
+	copied     *shards.ColumnSource // the base, whose columns of ids the scores repeat
 }
 
 // job is rows in progress; done is closed when they are scored.

@@ -7,13 +7,13 @@ import (
 	"maps"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/stages"
 )
 
 // Run scores one shard of a dataset and seals the dataset if the shard is the
 // last. When a gate refuses the sealed dataset, the report is complete and the
-// error is a *dataset.GateError.
+// error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -67,52 +67,52 @@ func (in *input) makeRewards(ctx context.Context, o Options) (rewardSet, error) 
 	return rewards, in.copies.compare(ctx, o, rewards, names)
 }
 
-func runShard(ctx context.Context, o Options, in *input, rewards rewardSet) (dataset.Result, dataset.Outcome, error) {
+func runShard(ctx context.Context, o Options, in *input, rewards rewardSet) (shards.Result, shards.Outcome, error) {
 	spec, err := in.spec(ctx, o, rewards)
 	if err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec,
-		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	shard, err := shards.Begin(ctx, o.Out.URI, spec,
+		shards.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
 	if err != nil {
-		return dataset.Result{}, dataset.Outcome{}, err
+		return shards.Result{}, shards.Outcome{}, err
 	}
-	var outcome dataset.Outcome
+	var outcome shards.Outcome
 	if !shard.UpToDate() {
 		if outcome, err = writeShard(ctx, o, in, rewards, shard); err != nil {
-			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
+			return shards.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 	}
 	result, err := shard.Commit(ctx, outcome)
 	return result, outcome, err
 }
 
-func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, shard *dataset.Shard) (dataset.Outcome, error) {
+func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, shard *shards.Shard) (shards.Outcome, error) {
 	started, spent := o.Clock(), o.Judging.Ledger.Spent()
 	of := o.Out.Shard.Of()
 	slice, err := in.base.Slice(ctx, of.Index, of.Count)
 	if err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	p := &pipeline{
 		failures: shard.Failures(),
 		in:       in, slice: slice, carried: in.carriedExcept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards,
 		shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
-		keepBroken: o.KeepBroken, out: dataset.NewTable[formats.Score](shard, "", slice.First),
+		keepBroken: o.KeepBroken, out: shards.NewTable[formats.Score](shard, "", slice.First),
 	}
 	defer p.meter.Done()
 	in.base.ShareFooters()
-	p.copied = dataset.NewColumnSource(ctx, in.base, carriedColumns...)
+	p.copied = shards.NewColumnSource(ctx, in.base, carriedColumns...)
 	defer p.copied.Close()
 	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })
 	if err := p.run(ctx); err != nil {
-		return dataset.Outcome{}, err
+		return shards.Outcome{}, err
 	}
 	if of.Count <= 1 {
 		if err := p.tally.check(o, rewards); err != nil {
-			return dataset.Outcome{}, err
+			return shards.Outcome{}, err
 		}
 	}
 	outcome := p.tally.outcome()

@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -254,7 +255,7 @@ func TestTooManyFailuresAreRefused(t *testing.T) {
 	rate := 0.25
 	o.MaxFailureRate = &rate
 	r, err := score.Run(t.Context(), o)
-	var refused *dataset.GateError
+	var refused *manifest.GateError
 	if !errors.As(err, &refused) || refused.Gates[0].Name != "max-failure-rate" || r.Rows != groups*generations {
 		t.Fatalf("report %+v, error %v", r, err)
 	}
@@ -268,11 +269,11 @@ func TestTooManyFailuresAreRefused(t *testing.T) {
 
 func TestInputOfAnotherKindIsInvalid(t *testing.T) {
 	uri := "mem://kind/group"
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Kind: schema.KindGroups}, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "group", Kind: schema.KindGroups}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := score.Run(t.Context(), options(t, uri, "mem://kind/score", "expr:1")); !errors.Is(err, fault.ErrInvalid) {

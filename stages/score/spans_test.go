@@ -6,6 +6,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -15,11 +17,11 @@ import (
 // which some failed, in calls of some rows: a group may then lie in two row groups.
 func thin(t testing.TB, uri string, groups, rows int) []formats.Trajectory {
 	t.Helper()
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	var all, out []formats.Trajectory
 	for group := range random.Trajectories(1,
 		random.Options{Groups: groups, Generations: 3, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.1, Scored: true}) {
@@ -35,7 +37,7 @@ func thin(t testing.TB, uri string, groups, rows int) []formats.Trajectory {
 		}
 		out, all = append(out, all[:n]...), all[n:]
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	return out

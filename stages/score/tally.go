@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
@@ -149,7 +149,7 @@ func (t *tally) check(o Options, rewards rewardSet) error {
 	return nil
 }
 
-func (t *tally) outcome() dataset.Outcome {
+func (t *tally) outcome() shards.Outcome {
 	t.facts[factAttempted], t.facts["reward_sum"] = float64(t.attempted()), t.sum
 	for _, f := range t.rewards {
 		if f.failed > 0 {
@@ -160,11 +160,11 @@ func (t *tally) outcome() dataset.Outcome {
 		}
 	}
 	counts := map[string]int64{countScored: t.scored, countUnscored: t.unscored, countFailed: t.failed}
-	return dataset.Outcome{Counts: counts, Failures: t.failures, Facts: t.facts}
+	return shards.Outcome{Counts: counts, Failures: t.failures, Facts: t.facts}
 }
 
 // report describes the stage: this shard, or the dataset if it already existed.
-func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
+func report(result shards.Result, outcome shards.Outcome) stages.Report {
 	r := stages.Report{
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,

@@ -17,8 +17,8 @@
 // rows: see epoch.go.
 //
 // The ledger is under .rollmill/ in the folder of the run. Rollout gives the
-// run a random id (dataset.OpenRun), and every later dataset copies it. The
-// ledger of a dataset is where that id is found (dataset.FindRun): in a folder
+// run a random id (runroot.Open), and every later dataset copies it. The
+// ledger of a dataset is where that id is found (runroot.Find): in a folder
 // above the dataset, else at the root that the dataset records. So a second
 // working folder, another machine and a copy of the dataset find the same ledger,
 // and epochs belong to the run's id, not to its name. If no place has the id, or

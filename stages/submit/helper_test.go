@@ -19,6 +19,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -148,7 +151,7 @@ func ledgerOf(ctx context.Context, in string) string {
 	if err != nil {
 		panic(err)
 	}
-	root, err := dataset.FindRun(ctx, in, d.Run)
+	root, err := runroot.Find(ctx, in, d.Run)
 	if err != nil {
 		panic(err)
 	}
@@ -336,25 +339,25 @@ func run(t *testing.T, o order) answer {
 // curated writes a dataset of groups and returns its URI.
 func curated(t *testing.T, uri string, groups ...[]formats.Trajectory) string {
 	t.Helper()
-	return curatedIn(t, dataset.Run{}, uri, groups...)
+	return curatedIn(t, manifest.Run{}, uri, groups...)
 }
 
 // curatedIn writes one that belongs to a run.
-func curatedIn(t *testing.T, r dataset.Run, uri string, groups ...[]formats.Trajectory) string {
+func curatedIn(t *testing.T, r manifest.Run, uri string, groups ...[]formats.Trajectory) string {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri,
-		dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r},
-		dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri,
+		manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r},
+		shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	for _, g := range groups {
 		if err := w.Write(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	return uri

@@ -9,7 +9,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
@@ -36,11 +37,11 @@ const (
 func leaking(t *testing.T) string {
 	t.Helper()
 	uri := filepath.Join(t.TempDir(), "curate")
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, pairs := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, schema.TablePairs, -1)
+	rows, pairs := shards.NewTable[formats.Trajectory](s, "", -1), shards.NewTable[formats.Pair](s, schema.TablePairs, -1)
 	first := true
 	for group := range backendtest.Batch() {
 		if first {
@@ -63,7 +64,7 @@ func leaking(t *testing.T) string {
 		}
 	}
 	if err == nil {
-		_, err = s.Commit(t.Context(), dataset.Outcome{})
+		_, err = s.Commit(t.Context(), shards.Outcome{})
 	}
 	if err != nil {
 		t.Fatal(err)

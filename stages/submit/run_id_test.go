@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -22,7 +23,7 @@ func TestARunIsKnownByItsID(t *testing.T) {
 			}
 			one := opened(t, place.Ledger)
 			two := opened(t, t.TempDir())
-			of := func(r dataset.Run, name string, groups ...int) submit.Options {
+			of := func(r manifest.Run, name string, groups ...int) submit.Options {
 				o := options(t, place)
 				o.Run, o.Out, o.MaxStaleness = name, t.TempDir(), 9
 				o.In.URI = curatedIn(t, r, t.TempDir()+"/curate", rowsOf(groups...)...)
@@ -53,9 +54,9 @@ func TestARunIsKnownByItsID(t *testing.T) {
 }
 
 // opened is the run at a root.
-func opened(t *testing.T, root string) dataset.Run {
+func opened(t *testing.T, root string) manifest.Run {
 	t.Helper()
-	r, err := dataset.OpenRun(t.Context(), root)
+	r, err := runroot.Open(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -22,11 +23,11 @@ import (
 func paired(t *testing.T, pairs int) string {
 	t.Helper()
 	uri := filepath.Join(t.TempDir(), "curate")
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, second := dataset.NewTable[formats.Trajectory](s, "", -1), dataset.NewTable[formats.Pair](s, schema.TablePairs, -1)
+	rows, second := shards.NewTable[formats.Trajectory](s, "", -1), shards.NewTable[formats.Pair](s, schema.TablePairs, -1)
 	for group := range backendtest.Batch() {
 		if err == nil {
 			err = rows.Write(t.Context(), group)
@@ -38,7 +39,7 @@ func paired(t *testing.T, pairs int) string {
 		}
 	}
 	if err == nil {
-		_, err = s.Commit(t.Context(), dataset.Outcome{})
+		_, err = s.Commit(t.Context(), shards.Outcome{})
 	}
 	if err != nil {
 		t.Fatal(err)

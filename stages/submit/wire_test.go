@@ -14,6 +14,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -125,11 +127,11 @@ func harness(t *testing.T, in string) (m answer) {
 // large writes a curated dataset of that many rows, or a few more.
 func large(t *testing.T, uri string, rows int) int64 {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	n := int64(0)
 	for g := range random.Trajectories(1, random.Options{Groups: (rows + 7) / 8, Scored: true}) {
 		for i := range g {
@@ -140,7 +142,7 @@ func large(t *testing.T, uri string, rows int) int64 {
 		}
 		n += int64(len(g))
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -7,7 +7,7 @@ import (
 
 // Kind is the kind of an error that a calling program may act on; each has one
 // exit code (see cmd/internal/cli/exit.go). Bad input is fault.ErrInvalid, and a
-// refused gate is dataset.GateError; neither needs a kind here.
+// refused gate is manifest.GateError; neither needs a kind here.
 type Kind string
 
 const (

@@ -27,6 +27,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
@@ -126,8 +128,8 @@ func signals(t *formats.Trajectory) (out []formats.Signal) {
 // write makes rollouts, a shard on each processor, and then their scores.
 func write(ctx context.Context, rollout, score string, o random.Options) error {
 	of := min(runtime.NumCPU(), o.Groups)
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
-	err := writeShards(ctx, rollout, spec, of, o, func(w *dataset.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
+	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
+	err := writeShards(ctx, rollout, spec, of, o, func(w *shards.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
 		return w.Write(ctx, rows)
 	})
 	if err != nil || score == "" {
@@ -138,8 +140,8 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 		return err
 	}
 	ref := base.Ref("base", score)
-	spec = dataset.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}
-	return writeShards(ctx, score, spec, of, o, func(w *dataset.TableWriter[formats.Score], _ int64, rows []formats.Trajectory) error {
+	spec = manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Base: &ref, Inputs: []manifest.Ref{ref}}
+	return writeShards(ctx, score, spec, of, o, func(w *shards.TableWriter[formats.Score], _ int64, rows []formats.Trajectory) error {
 		scores := make([]formats.Score, len(rows))
 		for i, r := range rows {
 			scores[i] = formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
@@ -149,12 +151,12 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 	})
 }
 
-func writeShards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o random.Options,
-	add func(*dataset.TableWriter[T], int64, []formats.Trajectory) error) error {
+func writeShards[T any](ctx context.Context, uri string, spec manifest.Spec, of int, o random.Options,
+	add func(*shards.TableWriter[T], int64, []formats.Trajectory) error) error {
 	var all errgroup.Group
 	for i := range of {
 		all.Go(func() error {
-			s, err := dataset.Begin(ctx, uri, spec, dataset.Options{Shard: i, Of: of})
+			s, err := shards.Begin(ctx, uri, spec, shards.Options{Shard: i, Of: of})
 			if err != nil || s.UpToDate() {
 				return err
 			}
@@ -163,13 +165,13 @@ func writeShards[T any](ctx context.Context, uri string, spec dataset.Spec, of i
 			if spec.Base != nil {
 				at = int64(first * o.Generations)
 			}
-			w := dataset.NewTable[T](s, "", at)
+			w := shards.NewTable[T](s, "", at)
 			for g := first; g < end; g++ {
 				if err := add(w, at, random.Group(1, g, o)); err != nil {
 					return err
 				}
 			}
-			_, err = s.Commit(ctx, dataset.Outcome{State: states[spec.Stage]})
+			_, err = s.Commit(ctx, shards.Outcome{State: states[spec.Stage]})
 			return err
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
@@ -53,11 +53,11 @@ var exitCodes = []struct {
 // exitCode maps the kind of an error to an exit code.
 func exitCode(ctx context.Context, err error) int {
 	var (
-		gate   *dataset.GateError
+		gate   *manifest.GateError
 		staged *fault.Error
 		signal Interrupted
 		status Exit
-		exists *dataset.ExistsError
+		exists *manifest.ExistsError
 
 		misused   interface{ Misused() bool }   // implemented by backends and storage, which do not import stages
 		temporary interface{ Temporary() bool } // implemented by them and by package net

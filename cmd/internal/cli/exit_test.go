@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -20,7 +20,7 @@ import (
 // to this table, but never changed.
 func TestExitCodes(t *testing.T) {
 	ctx := context.Background()
-	gate := &dataset.GateError{URI: "x", Gates: []dataset.GateResult{{Gate: dataset.Gate{Name: "min-groups"}}}}
+	gate := &manifest.GateError{URI: "x", Gates: []manifest.GateResult{{Gate: manifest.Gate{Name: "min-groups"}}}}
 	for _, c := range []struct {
 		name string
 		err  error

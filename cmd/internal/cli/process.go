@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/rollmill/rollmill/cmd/internal/began"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/storetime"
 )
 
 // Main runs the app on the command line of this process, with its streams and
@@ -19,7 +19,7 @@ func (a *App) Main() int {
 	return a.recoverCrash(func() int {
 		ctx, stop := a.untilSignal(context.Background())
 		defer stop()
-		ctx = dataset.Began(ctx, began.At)
+		ctx = storetime.Began(ctx, began.At)
 		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
 		asks := make(chan os.Signal, 1)
 		signal.Notify(asks, askSignals...) // which then do not end the process

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/records"
@@ -32,14 +32,14 @@ const missingEcho = 0.1
 // URI, with the rewards trainer, trainer_new and so on, of kind echo. If rows that were sent
 // have none, the error is that of the gate max-failure-rate. Then it compares the log
 // probabilities before the first step with what the engine recorded, as audit does with
-// --mismatch: if their mean ratio is far from 1, the error is a *dataset.GateError, too. Either
+// --mismatch: if their mean ratio is far from 1, the error is a *manifest.GateError, too. Either
 // gate may be accepted. A trainer that gave nothing back is an error. No error is one of usage:
 // the batch was trained, and it says where the receipt is.
 func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error) {
 	report, err := echoReport(ctx, env, in, receipt, at)
 	if err != nil {
 		hint := ""
-		if gate := (*dataset.GateError)(nil); errors.As(err, &gate) {
+		if gate := (*manifest.GateError)(nil); errors.As(err, &gate) {
 			hint = "look at the rows with `rollmill show " + gate.URI + "`; --accept-gate " + gate.Gates[0].Name + " accepts them"
 		}
 		err = fault.Errorf(fault.Failed, hint, "the batch was trained, and its receipt is %s; what the trainer gave back: %w", storage.Redact(at), err)
@@ -73,8 +73,8 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *r
 		o.Rewards = append(o.Rewards, score.Spec{Name: name, Weight: weight, Kind: echo.Kind.Name, Arguments: echo.Arguments(of, given)})
 	}
 	report, err := score.Run(ctx, o)
-	if gate := (*dataset.GateError)(nil); errors.As(err, &gate) {
-		gate.Gates = slices.DeleteFunc(gate.Gates, func(g dataset.GateResult) bool { return slices.Contains(in.AcceptGates, g.Name) })
+	if gate := (*manifest.GateError)(nil); errors.As(err, &gate) {
+		gate.Gates = slices.DeleteFunc(gate.Gates, func(g manifest.GateResult) bool { return slices.Contains(in.AcceptGates, g.Name) })
 		if len(gate.Gates) == 0 {
 			err = nil
 		}
@@ -87,7 +87,7 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *r
 		return report, err
 	}
 	low, high := 1-audit.Loose, 1+audit.Loose
-	return report, &dataset.GateError{URI: out, Gates: []dataset.GateResult{{Gate: dataset.Gate{Name: "mismatch", Count: "mean ratio", Min: &low, Max: &high},
+	return report, &manifest.GateError{URI: out, Gates: []manifest.GateResult{{Gate: manifest.Gate{Name: "mismatch", Count: "mean ratio", Min: &low, Max: &high},
 		Value: found.Mismatches[0].Ratio}}}
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -50,9 +50,9 @@ type lister interface {
 
 // Read reads the task file, or what the agent lists, and logs the rows that it dropped.
 // The set is open until the command ends.
-func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent) (*examples.Set, dataset.Ref, error) {
+func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent) (*examples.Set, manifest.Ref, error) {
 	uri := f.Examples
-	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
+	ref := manifest.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
 		return nil, ref, cli.Usagef("name the task file with --examples"+s.ConfigHint(), "no examples")
 	}
@@ -76,8 +76,8 @@ func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent
 }
 
 // listed reads the tasks of an environment that the agent of its kind knows.
-func (f *TaskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, agent rollout.Agent, kind, name string) (
-	*examples.Set, dataset.Ref, error) {
+func (f *TaskFile) listed(ctx context.Context, s *cli.Session, ref manifest.Ref, agent rollout.Agent, kind, name string) (
+	*examples.Set, manifest.Ref, error) {
 	from, ok := agent.(lister)
 	if !ok || agent.Describe().Kind != kind {
 		return nil, ref, cli.Usagef("--agent "+kind, "--examples %s: only agent %s has its tasks", f.Examples, kind)
@@ -110,8 +110,8 @@ func (f *TaskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, 
 }
 
 // pick keeps the rows that are examples.
-func (f *TaskFile) pick(s *cli.Session, ref dataset.Ref, r io.ReaderAt, size int64, format examples.Options) (
-	*examples.Set, dataset.Ref, error) {
+func (f *TaskFile) pick(s *cli.Session, ref manifest.Ref, r io.ReaderAt, size int64, format examples.Options) (
+	*examples.Set, manifest.Ref, error) {
 	set, report, err := examples.Read(ref.URI, r, size, format)
 	if err == nil {
 		s.Defer(set)

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -25,7 +26,7 @@ default: the folder that holds the input, or the one above epoch-<e>.`
 // FindLedger returns the URI of the ledger of a dataset: named if it is given,
 // else the place that holds the run's id, with root as a hint. A dataset without
 // a run id has its ledger at otherwise.
-func FindLedger(ctx context.Context, named, root, in string, r dataset.Run, otherwise string) (string, error) {
+func FindLedger(ctx context.Context, named, root, in string, r manifest.Run, otherwise string) (string, error) {
 	switch {
 	case named != "":
 		return named, nil
@@ -36,7 +37,7 @@ func FindLedger(ctx context.Context, named, root, in string, r dataset.Run, othe
 	if root != "" {
 		hints = []string{root}
 	}
-	return dataset.FindRun(ctx, in, r, hints...)
+	return runroot.Find(ctx, in, r, hints...)
 }
 
 // OpenLedger opens a ledger and sets it in o.

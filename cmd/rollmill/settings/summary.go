@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
 )
 
 // FinishStage prints the summary of a stage and the URI of its dataset.
 func FinishStage(s *cli.Session, r stages.Report, object any, err error) error {
-	if gate := (*dataset.GateError)(nil); err == nil || errors.As(err, &gate) {
+	if gate := (*manifest.GateError)(nil); err == nil || errors.As(err, &gate) {
 		s.Reported(s.Place, r)
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/receipts"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
@@ -61,5 +61,5 @@ func EpochsAt(ctx context.Context, root string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dataset.Epochs(ctx, bucket)
+	return runroot.Epochs(ctx, bucket)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -63,7 +65,7 @@ func TestCompactKilledAtRandom(t *testing.T) {
 	})
 }
 
-func ref(d *dataset.Dataset) *dataset.Ref {
+func ref(d *dataset.Dataset) *manifest.Ref {
 	r := d.Ref("base", d.URI())
 	return &r
 }
@@ -73,18 +75,18 @@ func inShards(t *testing.T, uri string, of int) *dataset.Dataset {
 	t.Helper()
 	var sealed *dataset.Dataset
 	for i := range of {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{Shard: i, Of: of})
+		s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{Shard: i, Of: of})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for g := range 4 {
 			if err := w.Write(t.Context(),
 				random.Group(5, i*4+g, random.Options{Generations: 4, SampledTokens: 40, PromptTokens: 40, Messages: 3})); err != nil {
 				t.Fatal(err)
 			}
 		}
-		res, err := s.Commit(t.Context(), dataset.Outcome{})
+		res, err := s.Commit(t.Context(), shards.Outcome{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -38,7 +41,7 @@ func TestPruneKilledAtRandom(t *testing.T) {
 				if killed {
 					kills++
 				}
-				if err != nil && dataset.PrunedIn(err) == nil {
+				if err != nil && manifest.PrunedIn(err) == nil {
 					t.Errorf("trial %d: the reader: %v", trial, err)
 				}
 				finish(t, words)
@@ -71,26 +74,26 @@ func chaosRun(t *testing.T, root string) *dataset.Dataset {
 	t.Helper()
 	var first *dataset.Dataset
 	for e := range 2 {
-		uri := storage.Join(root, dataset.EpochFolder(e)+"/rollout")
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"epoch": e}},
-			dataset.Options{})
+		uri := storage.Join(root, runroot.EpochFolder(e)+"/rollout")
+		s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: map[string]any{"epoch": e}},
+			shards.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := dataset.NewTable[formats.Trajectory](s, "", -1)
+		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for rows := range random.Trajectories(3, random.Options{Groups: 40, Generations: 4, SampledTokens: 20, PromptTokens: 20, Messages: 3}) {
 			if err := w.Write(t.Context(), rows); err != nil {
 				t.Fatal(err)
 			}
 		}
-		res, err := s.Commit(t.Context(), dataset.Outcome{})
+		res, err := s.Commit(t.Context(), shards.Outcome{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
 			first = res.Sealed
 		}
-		at := func(stage string) string { return storage.Join(root, dataset.EpochFolder(e)+"/"+stage) }
+		at := func(stage string) string { return storage.Join(root, runroot.EpochFolder(e)+"/"+stage) }
 		finish(t, []string{"score", "--in", uri, "--reward", "x=expr:generation", "--out", at("score")})
 		finish(t, []string{"group", "--in", at("score"), "--out", at("group")})
 		finish(t, []string{"curate", "--in", at("group"), "--out", at("curate")})
@@ -119,8 +122,8 @@ func readAll(t *testing.T, d *dataset.Dataset) error {
 // that the rest of the run is sound.
 func checkPruned(t *testing.T, root string) {
 	t.Helper()
-	at := func(e int, stage string) string { return storage.Join(root, dataset.EpochFolder(e)+"/"+stage) }
-	if _, err := dataset.Open(t.Context(), at(0, "rollout"), dataset.OpenOptions{}); dataset.PrunedIn(err) == nil {
+	at := func(e int, stage string) string { return storage.Join(root, runroot.EpochFolder(e)+"/"+stage) }
+	if _, err := dataset.Open(t.Context(), at(0, "rollout"), dataset.OpenOptions{}); manifest.PrunedIn(err) == nil {
 		t.Errorf("the old rollout: %v", err)
 	}
 	b, err := storage.Open(t.Context(), at(0, "rollout"))
@@ -128,7 +131,7 @@ func checkPruned(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	for o, err := range b.List(t.Context(), "") {
-		if err != nil || o.Key != dataset.ManifestFile && o.Key != ".rollmill/create-only" {
+		if err != nil || o.Key != manifest.FileName && o.Key != ".rollmill/create-only" {
 			t.Errorf("%q is there, %v", o.Key, err)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/s3test"
@@ -55,17 +57,17 @@ func inStores(t *testing.T, f func(t *testing.T, at func(name string) string)) {
 // chaosInputs writes what each stage reads.
 func chaosInputs(t *testing.T, at func(string) string) map[string]string {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	s, err := shards.Begin(t.Context(), at("rollout"), manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	for rows := range random.Trajectories(3, random.Options{Groups: 40, Generations: 4, SampledTokens: 20, PromptTokens: 20, Messages: 3, Scored: true}) {
 		if err := w.Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, []string{"group", "--in", at("rollout"), "--out", at("grouped")})

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -21,13 +22,13 @@ import (
 // storeRollout writes groups of trajectories as rollout does.
 func storeRollout(ctx context.Context, uri string, epoch int, groups func(yield func([]formats.Trajectory) bool)) error {
 	one := 1.0
-	shard, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
+	shard, err := shards.Begin(ctx, uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
 		Params: map[string]any{"run": "view", "epoch": epoch},
-		Gates:  []dataset.Gate{{Name: "max-failure-rate", Count: outcomes.StatusFailed, Of: "rows", Max: &one}}}, dataset.Options{})
+		Gates:  []manifest.Gate{{Name: "max-failure-rate", Count: outcomes.StatusFailed, Of: "rows", Max: &one}}}, shards.Options{})
 	if err != nil {
 		return err
 	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	counts, failures := map[string]int64{}, map[string]int64{}
 	for group := range groups {
 		for i := range group {
@@ -40,7 +41,7 @@ func storeRollout(ctx context.Context, uri string, epoch int, groups func(yield 
 			return err
 		}
 	}
-	_, err = shard.Commit(ctx, dataset.Outcome{Counts: counts, Failures: failures})
+	_, err = shard.Commit(ctx, shards.Outcome{Counts: counts, Failures: failures})
 	return err
 }
 

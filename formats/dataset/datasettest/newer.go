@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -24,13 +25,13 @@ const Schema = "2.99"
 // four trajectories, in which every column has a value in some rows and null in
 // others. It returns the rows.
 func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error) {
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
+	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories,
 		Params: map[string]any{"generations": 4}}
-	shard, err := dataset.Begin(ctx, folder, spec, dataset.Options{})
+	shard, err := shards.Begin(ctx, folder, spec, shards.Options{})
 	if err != nil {
 		return nil, err
 	}
-	table := dataset.NewTable[Trajectory](shard, "", -1)
+	table := shards.NewTable[Trajectory](shard, "", -1)
 	var all []Trajectory
 	for group := range random.Trajectories(1,
 		random.Options{Groups: groups, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 30, Branches: 0.3}) {
@@ -45,7 +46,7 @@ func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error)
 		}
 		all = append(all, rows...)
 	}
-	if _, err := shard.Commit(ctx, dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(ctx, shards.Outcome{}); err != nil {
 		return nil, err
 	}
 	return all, relabel(folder)

@@ -6,25 +6,27 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // write makes a dataset of groups in memory.
-func write[T any](t *testing.T, uri string, spec dataset.Spec, groups ...[]T) *dataset.Dataset {
+func write[T any](t *testing.T, uri string, spec manifest.Spec, groups ...[]T) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
-	shard, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := dataset.NewTable[T](shard, "", -1)
+	table := shards.NewTable[T](shard, "", -1)
 	for _, rows := range groups {
 		if err := table.Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
@@ -41,7 +43,7 @@ func TestEach(t *testing.T) {
 	for group := range random.Trajectories(1, random.Options{Groups: 5, SampledTokens: 20, PromptTokens: 20}) {
 		rows = append(rows, group...)
 	}
-	base := write(t, "mem://joined/base", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows)
+	base := write(t, "mem://joined/base", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows)
 	scores := make([]formats.Score, len(rows))
 	for i := range rows {
 		reward := float64(i)
@@ -49,7 +51,7 @@ func TestEach(t *testing.T) {
 	}
 	open := func(uri string) *Source {
 		ref := base.Ref("base", uri)
-		s, err := Of(t.Context(), write(t, uri, dataset.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, scores))
+		s, err := Of(t.Context(), write(t, uri, manifest.Spec{Stage: "score", Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref}, scores))
 		if err != nil {
 			t.Fatal(err)
 		}

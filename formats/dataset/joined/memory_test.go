@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -15,7 +15,7 @@ import (
 // their own.
 func TestGroupsKeepTheirTokens(t *testing.T) {
 	groups := slices.Collect(random.Trajectories(1, random.Options{Groups: 8, Generations: 20, SampledTokens: 300, PromptTokens: 100, Scored: true}))
-	d := write(t, "mem://groups-keep-tokens", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups...)
+	d := write(t, "mem://groups-keep-tokens", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups...)
 	s, err := Of(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -256,15 +258,15 @@ func TestDetailsAreOneLine(t *testing.T) {
 }
 
 func TestIncompleteDatasetIsReported(t *testing.T) {
-	s, err := dataset.Begin(t.Context(), "mem://audit-half/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{Of: 2})
+	s, err := shards.Begin(t.Context(), "mem://audit-half/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{Of: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Run(t.Context(), Options{URI: "mem://audit-half/rollout"})
-	if !errors.Is(err, dataset.ErrIncomplete) || !errors.Is(err, fault.ErrInvalid) {
+	if !errors.Is(err, seal.ErrIncomplete) || !errors.Is(err, fault.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -278,7 +280,7 @@ func TestDatasetWithoutManifestIsAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Delete(t.Context(), dataset.ManifestFile); err != nil {
+	if err := b.Delete(t.Context(), manifest.FileName); err != nil {
 		t.Fatal(err)
 	}
 	if a := audited(t, w.root); len(a.Datasets) != 1 || a.Datasets[0].Rows != 40 {

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 )
@@ -16,17 +17,17 @@ import (
 func BenchmarkAudit(b *testing.B) {
 	ctx := context.Background()
 	uri := filepath.Join(b.TempDir(), "rollout")
-	s, err := dataset.Begin(ctx, uri, dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, dataset.Options{})
+	s, err := shards.Begin(ctx, uri, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := dataset.NewTable[formats.Trajectory](s, "", -1)
+	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	for rows := range random.Trajectories(1, random.Options{Groups: 400, Scored: true}) {
 		if err := w.Write(ctx, rows); err != nil {
 			b.Fatal(err)
 		}
 	}
-	res, err := s.Commit(ctx, dataset.Outcome{})
+	res, err := s.Commit(ctx, shards.Outcome{})
 	if err != nil {
 		b.Fatal(err)
 	}

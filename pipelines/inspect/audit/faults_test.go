@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -41,19 +43,19 @@ var faults = []faultCase{
 	{"damage", "one of several manifests is not a manifest", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
 		if sick {
-			w.write("score", dataset.ManifestFile, []byte("none"))
+			w.write("score", manifest.FileName, []byte("none"))
 		}
 	}, "not a manifest"},
 	{"damage", "the rows differ from the manifest", func(w *world, sick bool) {
 		rows := trajectories(small)
-		spec := dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}
+		spec := manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}
 		d := put(w, "rollout", spec, rows)
 		if sick { // each part is what it was
 			data, err := json.Marshal(d.Manifest)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			w.write("rollout", dataset.ManifestFile, []byte(strings.Replace(string(data), d.RowsDigest.String(), other(d.RowsDigest.String()), 1)))
+			w.write("rollout", manifest.FileName, []byte(strings.Replace(string(data), d.RowsDigest.String(), other(d.RowsDigest.String()), 1)))
 		}
 	}, "rows digest"},
 	{"changed", "the base is gone", func(w *world, sick bool) {
@@ -142,14 +144,14 @@ var faults = []faultCase{
 	}, "such as copy of part.parquet"},
 	{"unfinished", "one of two shards is there", func(w *world, sick bool) {
 		w.wide("rollout", "rollout", trajectories(small))
-		s, err := dataset.Begin(context.Background(), w.at("score"), dataset.Spec{Stage: "score", Kind: schema.KindScores}, dataset.Options{Of: 2})
+		s, err := shards.Begin(context.Background(), w.at("score"), manifest.Spec{Stage: "score", Kind: schema.KindScores}, shards.Options{Of: 2})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if !sick {
 			return
 		}
-		if _, err := s.Commit(context.Background(), dataset.Outcome{}); err != nil {
+		if _, err := s.Commit(context.Background(), shards.Outcome{}); err != nil {
 			w.t.Fatal(err)
 		}
 	}, "shard 1 of 2 missing"},

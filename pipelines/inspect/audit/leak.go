@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 )
@@ -99,7 +100,7 @@ func (a *auditor) leaks(ctx context.Context) error {
 	for _, d := range a.found.Datasets {
 		switch {
 		case d.Kind != schema.KindTrajectories || a.damaged[d] || slices.Contains(a.HeldOut, d.URI()):
-		case dataset.InValidation(d.URI()):
+		case runroot.InValidation(d.URI()):
 			if err := distinct(ctx, d, held.add); err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -23,7 +24,7 @@ func (a *auditor) changed(ctx context.Context, d *dataset.Dataset) error {
 			continue
 		}
 		in, err := d.OpenRef(ctx, ref)
-		if p := dataset.PrunedIn(err); p != nil && p.Was(ref) {
+		if p := manifest.PrunedIn(err); p != nil && p.Was(ref) {
 			continue
 		}
 		if err == nil && d.Base != nil && in.Is(d.Base) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -37,34 +39,34 @@ func trajectories(o random.Options) []formats.Trajectory {
 }
 
 // put writes a dataset with further tables.
-func put[T any](w *world, name string, spec dataset.Spec, rows []T, further ...func(*dataset.Shard)) *dataset.Dataset {
+func put[T any](w *world, name string, spec manifest.Spec, rows []T, further ...func(*shards.Shard)) *dataset.Dataset {
 	w.t.Helper()
 	ctx := context.Background()
-	s, err := dataset.Begin(ctx, w.at(name), spec, dataset.Options{})
+	s, err := shards.Begin(ctx, w.at(name), spec, shards.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := dataset.NewTable[T](s, "", -1).Write(ctx, rows); err != nil {
+	if err := shards.NewTable[T](s, "", -1).Write(ctx, rows); err != nil {
 		w.t.Fatal(err)
 	}
 	for _, f := range further {
 		f(s)
 	}
-	res, err := s.Commit(ctx, dataset.Outcome{})
+	res, err := s.Commit(ctx, shards.Outcome{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return res.Sealed
 }
 
-func (w *world) wide(name, stage string, rows []formats.Trajectory, inputs ...dataset.Ref) *dataset.Dataset {
-	return put(w, name, dataset.Spec{Stage: stage, Kind: schema.KindTrajectories, Inputs: inputs, Params: map[string]any{"name": name}}, rows)
+func (w *world) wide(name, stage string, rows []formats.Trajectory, inputs ...manifest.Ref) *dataset.Dataset {
+	return put(w, name, manifest.Spec{Stage: stage, Kind: schema.KindTrajectories, Inputs: inputs, Params: map[string]any{"name": name}}, rows)
 }
 
-func thinSpec(w *world, base *dataset.Dataset, name string, kind schema.Kind) dataset.Spec {
+func thinSpec(w *world, base *dataset.Dataset, name string, kind schema.Kind) manifest.Spec {
 	ref := base.Ref("base", w.at(name))
-	return dataset.Spec{Stage: map[schema.Kind]string{schema.KindScores: "score", schema.KindGroups: "group"}[kind], Kind: kind,
-		Inputs: []dataset.Ref{ref}, Base: &ref}
+	return manifest.Spec{Stage: map[schema.Kind]string{schema.KindScores: "score", schema.KindGroups: "group"}[kind], Kind: kind,
+		Inputs: []manifest.Ref{ref}, Base: &ref}
 }
 
 // bytes changes the bytes of a dataset's first part.
@@ -198,8 +200,8 @@ func groupTables(spoil func(rows []formats.Member, stats []formats.GroupStats, s
 		}
 		spoil(rows, stats, sick)
 		base := w.wide("rollout", "rollout", trajectories(small))
-		put(w, "group", thinSpec(w, base, "group", schema.KindGroups), rows, func(s *dataset.Shard) {
-			if err := dataset.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(context.Background(), stats); err != nil {
+		put(w, "group", thinSpec(w, base, "group", schema.KindGroups), rows, func(s *shards.Shard) {
+			if err := shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1).Write(context.Background(), stats); err != nil {
 				w.t.Fatal(err)
 			}
 		})

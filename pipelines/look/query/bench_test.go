@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/kept"
@@ -16,7 +17,7 @@ import (
 
 // synthetic returns an index of synthetic rows, eight a group, with two named rewards.
 func synthetic(rows int64) *Index {
-	x := newIndex(&Sources{Base: &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{Rows: rows}}}})
+	x := newIndex(&Sources{Base: &dataset.Dataset{Manifest: manifest.Manifest{Content: manifest.Content{Rows: rows}}}})
 	stops := []string{outcomes.StopDone, outcomes.StopLength, outcomes.StopTurns}
 	for i := range int32(rows) {
 		example := fmt.Sprintf("example-%06d", i/8)
@@ -125,9 +126,9 @@ func stored(b *testing.B, root string, groups int) {
 					Rewards: []formats.NamedReward{{Name: "exact", Value: &reward, Weight: 1}, {Name: "style", Value: &style, Weight: 1}}, Advantage: &style})
 		}
 	}
-	base := written(b, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wides, -1, nil)
+	base := written(b, storage.Join(root, "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, wides, -1, nil)
 	ref := base.Ref("base", storage.Join(root, "group"))
-	written(b, storage.Join(root, "group"), dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, thins, 0, nil)
+	written(b, storage.Join(root, "group"), manifest.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []manifest.Ref{ref}, Base: &ref}, thins, 0, nil)
 }
 
 // BenchmarkBuild builds the index of a million trajectories on disk.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -43,9 +45,9 @@ func (e *epoch) write(t testing.TB, o random.Options) {
 	for _, g := range slices.Collect(random.Members(1, o)) {
 		members, e.members = append(members, g), append(e.members, g...)
 	}
-	base := written(t, storage.Join(e.root, "rollout"), dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1, nil)
+	base := written(t, storage.Join(e.root, "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1, nil)
 	ref := base.Ref("base", storage.Join(e.root, "group"))
-	spec := dataset.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref, Params: map[string]any{solvedThreshold: 0.9}}
+	spec := manifest.Spec{Stage: "group", Kind: schema.KindGroups, Inputs: []manifest.Ref{ref}, Base: &ref, Params: map[string]any{solvedThreshold: 0.9}}
 	group := written(t, storage.Join(e.root, "group"), spec, members, 0, nil)
 	for i, m := range e.members {
 		d := decision.Decision{TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Generation: m.Generation, Kept: m.Advantage != nil}
@@ -54,30 +56,30 @@ func (e *epoch) write(t testing.TB, o random.Options) {
 		}
 		e.decisions = append(e.decisions, d)
 	}
-	spec = dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{group.Ref("groups", storage.Join(e.root, "curate"))}}
+	spec = manifest.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []manifest.Ref{group.Ref("groups", storage.Join(e.root, "curate"))}}
 	written(t, storage.Join(e.root, "curate"), spec, groups[:1], -1, e.decisions)
 }
 
 // written writes a dataset, with table _decisions if there are any, and opens it.
-func written[T any](t testing.TB, uri string, spec dataset.Spec, groups [][]T, baseFirst int64, decisions []decision.Decision) *dataset.Dataset {
+func written[T any](t testing.TB, uri string, spec manifest.Spec, groups [][]T, baseFirst int64, decisions []decision.Decision) *dataset.Dataset {
 	t.Helper()
 	spec.Version = 1
-	s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dataset.NewTable[T](s, "", baseFirst)
+	w := shards.NewTable[T](s, "", baseFirst)
 	for _, g := range groups {
 		if err := w.Write(t.Context(), slices.Clone(g)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if decisions != nil {
-		if err := dataset.NewTable[decision.Decision](s, schema.TableDecisions, -1).Write(t.Context(), decisions); err != nil {
+		if err := shards.NewTable[decision.Decision](s, schema.TableDecisions, -1).Write(t.Context(), decisions); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{IgnoreGates: true})
@@ -381,7 +383,7 @@ func TestCurated(t *testing.T) {
 	base := built(t, t.Context(), storage.Join(e.root, "rollout"))
 	ref := base.From.Rows.Ref("groups", "mem://index-curated/other/curate")
 	base.From.Decisions = written(t, "mem://index-curated/other/curate",
-		dataset.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []dataset.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
+		manifest.Spec{Stage: "curate", Kind: schema.KindTrajectories, Inputs: []manifest.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
 	x, err := Build(t.Context(), base.From, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +404,7 @@ func TestOtherIDs(t *testing.T) {
 	for i, id := range texts {
 		rows = append(rows, formats.Trajectory{TrajectoryID: id, ExampleID: "e", Status: "ok", GroupID: []string{"x", "y"}[i%2], Generation: int32(300 * i)})
 	}
-	written(t, "mem://index-ids/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{rows}, -1, nil)
+	written(t, "mem://index-ids/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{rows}, -1, nil)
 	x := built(t, t.Context(), "mem://index-ids/rollout")
 	for i, id := range texts {
 		if row, ok := x.Find(id); !ok || int(row) != i || x.At(row).ID != id || x.At(row).Generation != int32(300*i) {
@@ -424,7 +426,7 @@ func TestOtherIDs(t *testing.T) {
 
 // TestNothing checks the pages of a dataset without rows.
 func TestNothing(t *testing.T) {
-	written(t, "mem://index-nothing/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
+	written(t, "mem://index-nothing/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
 	x := built(t, t.Context(), "mem://index-nothing/rollout")
 	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{By: "group_id"}, Page: 9, Choices: map[string]string{"status": "ok"}}} {
 		rows, err := x.Trajectories().Page(t.Context(), q)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -29,7 +30,7 @@ func TestSearch(t *testing.T) {
 		{TrajectoryID: "b", ExampleID: "e", Generation: 1, Status: "ok", Answer: "stra"},
 		{TrajectoryID: "c", ExampleID: "e", Generation: 2, Status: "ok", Messages: []formats.Message{{Parent: -1, Role: "user", Reasoning: "a STRAßE"}}},
 	}}
-	d := written(t, "mem://search/rollout", dataset.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1, nil)
+	d := written(t, "mem://search/rollout", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows, -1, nil)
 	for _, c := range []struct {
 		from int64
 		want string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -90,7 +91,7 @@ func (s *Sources) madeOf(d *dataset.Dataset) bool {
 		}
 	}
 	return slices.ContainsFunc([]*dataset.Dataset{s.Rows, s.Members, s.Scores}, func(from *dataset.Dataset) bool {
-		return from != nil && slices.ContainsFunc(d.Inputs, func(r dataset.Ref) bool { return from.Is(&r) })
+		return from != nil && slices.ContainsFunc(d.Inputs, func(r manifest.Ref) bool { return from.Is(&r) })
 	})
 }
 

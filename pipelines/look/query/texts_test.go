@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -30,7 +31,7 @@ func TestTexts(t *testing.T) {
 
 // TestTooManyRows: a dataset of which a list would not fit says what to do.
 func TestTooManyRows(t *testing.T) {
-	d := &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{Rows: MaxRows + 1}}}
+	d := &dataset.Dataset{Manifest: manifest.Manifest{Content: manifest.Content{Rows: MaxRows + 1}}}
 	_, err := Build(t.Context(), &Sources{Rows: d, Base: d}, func(int64) {})
 	var hinted interface{ Hint() string }
 	if !errors.Is(err, fault.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "narrow it") {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -175,7 +177,7 @@ func TestOtherTargets(t *testing.T) {
 // and at ones without.
 func TestAimedAtAnotherModel(t *testing.T) {
 	uri := filepath.Join(t.TempDir(), "stored")
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, dataset.Options{})
+	s, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,10 +190,10 @@ func TestAimedAtAnotherModel(t *testing.T) {
 			{Parent: 0, Role: "assistant", Content: "b", Sampled: true, Call: 1},
 			{Parent: 0, Role: "assistant", Content: "c", Sampled: true, Call: 2, TokenIDs: []int32{3}, Logprobs: []float32{-3}}}}
 	row.SetPayloadDigest()
-	if err := dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), []formats.Trajectory{row}); err != nil {
+	if err := shards.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), []formats.Trajectory{row}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(t.Context(), dataset.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]rollout.Setup{

@@ -1,0 +1,118 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ExistsError reports that the URI holds a dataset of another identity.
+type ExistsError struct {
+	URI     string
+	Old     string   // its identity
+	New     string   // the identity of the dataset to write
+	Sealed  bool     // false: there are only records of some shards
+	Late    bool     // it appeared while the new one was being written
+	Differs []string // what differs: "generations was 4, is 8", ...
+}
+
+func (e *ExistsError) Error() string {
+	what := "holds another dataset"
+	if !e.Sealed {
+		what = "holds shards of another dataset"
+	}
+	if e.Late {
+		what = "was written by another command meanwhile: it holds another dataset"
+	}
+	msg := fmt.Sprintf("%q %s (identity %s, this is %s)", e.URI, what, e.Old, e.New)
+	if len(e.Differs) > 0 {
+		msg += ": " + strings.Join(e.Differs, "; ")
+	}
+	return msg
+}
+
+// Hint returns what the command line prints after the error.
+func (e *ExistsError) Hint() string {
+	if e.Late {
+		return "nothing was replaced; write to another --out, or run this again with --overwrite to replace what is there now"
+	}
+	return "write to another --out, or replace it with --overwrite"
+}
+
+// Differences compares the settings and inputs of an older dataset with a spec.
+func Differences(m *Manifest, s Spec) []string {
+	var out []string
+	note := func(what string, was, is any) {
+		if w, i := short(was), short(is); w != i {
+			out = append(out, fmt.Sprintf("%s was %s, is %s", what, w, i))
+		}
+	}
+	note("stage", m.Stage, s.Stage)
+	note("stage version", m.Version, s.Version)
+	note("kind", string(m.Kind), string(s.Kind))
+	for _, k := range keysOf(m.Params, s.Params) {
+		note(k, value(m.Params, k), value(s.Params, k))
+	}
+	for _, k := range keysOf(m.Files, s.Files) {
+		was, before := m.Files[k]
+		is, after := s.Files[k]
+		switch {
+		case !before:
+			out = append(out, fmt.Sprintf("file %s was not part of it", k))
+		case !after:
+			out = append(out, fmt.Sprintf("file %s is no longer part of it", k))
+		case was != is:
+			out = append(out, fmt.Sprintf("file %s was changed", k))
+		}
+	}
+	was, is := inputsOf(m.Inputs), inputsOf(s.Inputs)
+	for _, k := range keysOf(was, is) {
+		note("input "+k, value(was, k), value(is, k))
+	}
+	return out
+}
+
+func inputsOf(refs []Ref) map[string]string {
+	out := map[string]string{}
+	for i, r := range refs {
+		role := r.Role
+		if _, taken := out[role]; taken {
+			role = fmt.Sprintf("%s %d", role, i)
+		}
+		out[role] = r.Digest
+	}
+	return out
+}
+
+// absent is the value of a key that one side does not have.
+type absent struct{}
+
+func value[V any](m map[string]V, key string) any {
+	if v, ok := m[key]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func keysOf[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// short returns a value for a message: JSON, cut when it is long.
+func short(v any) string {
+	if _, ok := v.(absent); ok {
+		return "not there"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if s := string(data); len(s) <= 60 {
+		return s
+	}
+	return string(data[:57]) + "..."
+}

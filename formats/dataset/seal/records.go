@@ -1,0 +1,154 @@
+package seal
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+func ReadRecord(ctx context.Context, b *storage.Bucket, r Build, shard int) (manifest.Record, error) {
+	key := r.Record(shard)
+	data, err := readFile(ctx, b, key)
+	if err != nil {
+		return manifest.Record{}, err
+	}
+	place := storage.Join(b.URI(), key)
+	rec, err := manifest.DecodeRecord(place, data)
+	if err != nil {
+		return manifest.Record{}, err
+	}
+	if rec.Identity != r.Identity || rec.Shards != r.Of || rec.Shard != shard {
+		return manifest.Record{}, fault.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
+			rec.Shards, rec.Identity)
+	}
+	return rec, nil
+}
+
+func readAllRecords(ctx context.Context, b *storage.Bucket, r Build) ([]manifest.Record, error) {
+	all := make([]manifest.Record, 0, r.Of)
+	for rec, err := range storage.InOrder(ctx, r.Of, storage.AtOnce, func(ctx context.Context, i int) (manifest.Record, error) {
+		return ReadRecord(ctx, b, r, i)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		if schema.Newer(rec.Schema, schema.Version) { // its other fields would be lost in the manifest
+			return nil, fault.Invalid(storage.Join(b.URI(), r.Record(rec.Shard)),
+				"run `rollmill seal` with the version that wrote it", nil,
+				"the record has schema %s; this rollmill makes manifests of schema %s", rec.Schema, schema.Version)
+		}
+		all = append(all, rec)
+	}
+	return all, nil
+}
+
+func SortedBuilds(found map[Build]map[int]bool) []Build {
+	return slices.SortedFunc(maps.Keys(found), func(a, b Build) int {
+		return cmp.Or(cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.Of, b.Of))
+	})
+}
+
+// Records returns the shards that have a record, by run. The segments of
+// journals, of which there may be thousands, are not all listed.
+func Records(ctx context.Context, b *storage.Bucket) (map[Build]map[int]bool, error) {
+	out := map[Build]map[int]bool{}
+	some, err := storage.First(b.List(ctx, manifest.Private), storage.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	if len(some) == storage.PageSize {
+		if some, err = announced(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range some {
+		note(out, o.Key)
+	}
+	return out, nil
+}
+
+// note adds the shard whose record an object is, if it is one.
+func note(found map[Build]map[int]bool, key string) {
+	r, file, ok := buildOf(key)
+	if !ok {
+		return
+	}
+	shard, ok := recordOf(r, file)
+	if !ok {
+		return
+	}
+	if found[r] == nil {
+		found[r] = map[int]bool{}
+	}
+	found[r][shard] = true
+}
+
+// announced lists the private objects except the segments of journals.
+func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error) {
+	top, err := storage.First(b.Level(ctx, manifest.Private), math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	var out []storage.Object
+	for in, err := range storage.InOrder(ctx, len(top), storage.AtOnce, func(ctx context.Context, i int) ([]storage.Object, error) {
+		if !strings.HasSuffix(top[i].Key, "/") {
+			return top[i : i+1], nil
+		}
+		return storage.First(b.Level(ctx, top[i].Key), math.MaxInt)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range in {
+			if !strings.HasSuffix(o.Key, "/") {
+				out = append(out, o)
+			}
+		}
+	}
+	return out, nil
+}
+
+// CheckRecords compares a manifest with the shards' records if these are
+// there: a dataset may have been copied without them.
+func CheckRecords(ctx context.Context, b *storage.Bucket, d *manifest.Manifest) error {
+	found, err := Records(ctx, b)
+	if err != nil {
+		return err
+	}
+	if schema.Newer(d.Schema, schema.Version) {
+		return nil // its records have fields that this version would leave out
+	}
+	var other error
+	for _, r := range SortedBuilds(found) {
+		if r.Of != d.Shards || len(found[r]) < r.Of {
+			continue
+		}
+		all, err := readAllRecords(ctx, b, r)
+		switch {
+		case err != nil && r.Identity != d.Identity:
+			continue
+		case err != nil:
+			return err
+		}
+		m := manifest.Merge(all)
+		if m.Fingerprint() == d.Fingerprint() {
+			return nil
+		}
+		sameParts := len(m.Parts) > 0 && slices.EqualFunc(m.Parts, d.Parts, func(a, b manifest.Part) bool { return a.Name == b.Name })
+		if r.Identity != d.Identity && !sameParts { // another dataset's, which is to replace this one
+			continue
+		}
+		other = fault.Invalid(storage.Join(b.URI(), manifest.FileName), "", nil, // who verifies reports findings, which have no hint
+			"the manifest is not what the shards' records say (rows digest %s; theirs is %s): delete it and run `rollmill seal`, which makes "+
+				"it again of the records", d.RowsDigest, m.RowsDigest)
+	}
+	return other
+}

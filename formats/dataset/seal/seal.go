@@ -1,0 +1,160 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// Dataset writes the manifest of a dataset whose shard records are all there, and
+// removes what killed writers left. A dataset with missing shards is a
+// fault.Input that names them; one that is already sealed is only
+// cleaned up.
+func Dataset(ctx context.Context, uri string) (*manifest.Manifest, error) {
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Find(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return m, tidy(ctx, b, m)
+}
+
+// Find returns the manifest at a place, and writes it first when the records of
+// a run are complete.
+func Find(ctx context.Context, b *storage.Bucket) (*manifest.Manifest, error) {
+	m, err := readManifest(ctx, b)
+	if InFile(err) {
+		return nil, fault.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil, "it is a file, and a dataset is a folder")
+	}
+	if err == nil || !errors.Is(err, storage.ErrNotExist) || manifest.PrunedIn(err) != nil {
+		return m, err
+	}
+	found, err := Records(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, noDataset(ctx, b)
+	}
+	runs := SortedBuilds(found)
+	for _, r := range runs {
+		if len(found[r]) == r.Of {
+			m, err := publish(ctx, b, r, Current{})
+			if errors.Is(err, storage.ErrNotExist) { // another run was sealed first, and the records of this one were removed
+				return readManifest(ctx, b)
+			}
+			return m, err
+		}
+	}
+	return nil, incomplete(b, runs[0], missing(found[runs[0]], runs[0].Of))
+}
+
+// ErrIncomplete marks a dataset with missing shards.
+var ErrIncomplete = errors.New("the dataset is incomplete")
+
+func incomplete(b *storage.Bucket, r Build, shards []int) error {
+	word := "shard"
+	if len(shards) > 1 {
+		word = "shards"
+	}
+	return fault.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", r.Of), ErrIncomplete,
+		"%s %s of %d missing", word, numbers(shards), r.Of)
+}
+
+// Settle returns the manifest of a run, which it writes when the records of all
+// shards are there, or returns the missing shards. It is an *ExistsError when
+// there is another manifest than the one that the run replaces. shard is one
+// whose record was there a moment ago: only the process that replaced the
+// manifest can have removed it.
+func Settle(ctx context.Context, b *storage.Bucket, r Build, shard int) (*manifest.Manifest, []int, error) {
+	for {
+		now, err := ReadCurrent(ctx, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		if now.Manifest != nil && now.Manifest.Identity == r.Identity {
+			return now.Manifest, nil, tidy(ctx, b, now.Manifest)
+		}
+		if now.Generation != r.Base {
+			return nil, nil, Late(b, now, r)
+		}
+		m, list, err := r.seal(ctx, b, now)
+		if !slices.Contains(list, shard) && !errors.Is(err, storage.ErrNotExist) {
+			return m, list, err
+		}
+		again, look := ReadCurrent(ctx, b)
+		if look != nil || again.Generation == now.Generation {
+			return nil, list, errors.Join(err, look)
+		}
+	}
+}
+
+// seal publishes a run in place of the current dataset, or returns the missing
+// shards.
+func (r Build) seal(ctx context.Context, b *storage.Bucket, now Current) (*manifest.Manifest, []int, error) {
+	found := map[Build]map[int]bool{}
+	for o, err := range b.List(ctx, r.Dir()+"shard-") {
+		if err != nil {
+			return nil, nil, err
+		}
+		note(found, o.Key)
+	}
+	if list := missing(found[r], r.Of); list != nil {
+		return nil, list, nil
+	}
+	m, err := publish(ctx, b, r, now)
+	return m, nil, err
+}
+
+// Late returns the error of a run that can no longer be sealed: there is
+// another manifest than the one that it was to replace.
+func Late(b *storage.Bucket, now Current, r Build) error {
+	e := &manifest.ExistsError{URI: b.URI(), New: r.Identity, Sealed: true, Late: true, Old: "unknown"}
+	if now.Manifest != nil {
+		e.Old = now.Manifest.Identity
+	}
+	return e
+}
+
+// publish makes a complete run visible in place of the dataset that was there a
+// moment ago, and cleans up. After a crash there is either the old manifest,
+// and the next process that finishes a shard starts over, or the new one, and
+// the next process of this identity cleans up.
+func publish(ctx context.Context, b *storage.Bucket, r Build, now Current) (*manifest.Manifest, error) {
+	all, err := readAllRecords(ctx, b, r)
+	if err != nil {
+		return nil, err
+	}
+	m := manifest.Merge(all)
+	for {
+		if now.Raw == nil {
+			err = b.Create(ctx, manifest.FileName, m.Encode())
+		} else {
+			err = b.Swap(ctx, manifest.FileName, now.Raw, m.Encode())
+		}
+		if err == nil {
+			return &m, tidy(ctx, b, &m)
+		}
+		if !errors.Is(err, storage.ErrExist) && !errors.Is(err, storage.ErrChanged) {
+			return nil, err
+		}
+		before := now.Generation
+		if now, err = ReadCurrent(ctx, b); err != nil {
+			return nil, err
+		}
+		switch {
+		case now.Manifest != nil && now.Manifest.Identity == r.Identity: // another process sealed it first
+			return now.Manifest, tidy(ctx, b, now.Manifest)
+		case now.Generation != before:
+			return nil, Late(b, now, r)
+		} // else its gates were evaluated again
+	}
+}

@@ -1,0 +1,43 @@
+package storetime
+
+import (
+	"context"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// clockKey is an object that is written to learn the store's time.
+const clockKey = manifest.Private + "clock"
+
+// Now returns the time of a store: that of an object which is written and removed
+// again. The times of other objects are compared with it alone: the clocks of two
+// machines may differ by hours. What a process that dies leaves of it, the next
+// call removes.
+//
+// The time is the one of a listing, as those that it is compared with are: a
+// store may list parts of a second and answer a question about one object in
+// whole seconds, and then what was written just before would seem to be later.
+func Now(ctx context.Context, b *storage.Bucket) (time.Time, error) {
+	for {
+		if err := b.Write(ctx, clockKey, nil); err != nil {
+			return time.Time{}, err
+		}
+		for o, err := range b.List(ctx, clockKey) {
+			if err == nil {
+				err = b.Delete(ctx, clockKey)
+			}
+			return o.ModTime, err
+		} // else another process removed it
+	}
+}
+
+// Coarse returns the most by which the times of two objects of a store may differ
+// from the order in which they were written.
+func Coarse(b *storage.Bucket) time.Duration {
+	if _, local := b.Local(); local {
+		return 20 * time.Millisecond
+	}
+	return time.Second
+}
