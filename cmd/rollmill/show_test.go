@@ -29,8 +29,8 @@ type shown struct {
 	Answer string   `json:"answer"`
 }
 
-// show returns the rows that show prints as JSON.
-func show(t *testing.T, args ...string) (rows []shown) {
+// showRows returns the rows that show prints as JSON.
+func showRows(t *testing.T, args ...string) (rows []shown) {
 	t.Helper()
 	code, out, stderr := rollmill(t, append([]string{"show", "--format", "json"}, args...)...)
 	if code != 0 {
@@ -52,7 +52,7 @@ func TestShowSorts(t *testing.T) {
 	root := t.TempDir()
 	scoredAndGrouped(t, root)
 	rewards := func(in string, args ...string) (out []float64) {
-		for _, r := range show(t, append([]string{root + "/" + in, "--columns", "trajectory_id,reward,sampled_tokens,answer"}, args...)...) {
+		for _, r := range showRows(t, append([]string{root + "/" + in, "--columns", "trajectory_id,reward,sampled_tokens,answer"}, args...)...) {
 			v := 1e9 // null
 			if r.Reward != nil {
 				v = *r.Reward
@@ -86,13 +86,13 @@ func TestShowSorts(t *testing.T) {
 	}
 	where := []string{root + "/score", "--where", "generation != 1 && reward != nil", "--sort", "sampled_tokens", "--rows", "5", "--columns",
 		"sampled_tokens,trajectory_id"}
-	got := show(t, where...)
+	got := showRows(t, where...)
 	for i, r := range got {
 		if len(got) != 5 || i > 0 && got[i-1].Tokens > r.Tokens {
 			t.Errorf("%+v", got)
 		}
 	}
-	named := show(t, root+"/group", "--sort=-reward", "--rows", "12")
+	named := showRows(t, root+"/group", "--sort=-reward", "--rows", "12")
 	for i, r := range named {
 		if len(named) != 12 || *r.Reward != descending[i] {
 			t.Errorf("%+v", named)

@@ -11,35 +11,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/pipelines/look/looktest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-// written writes a dataset and opens it.
-func written[T any](t *testing.T, uri string, spec manifest.Spec, groups [][]T, base int64) *dataset.Dataset {
-	t.Helper()
-	shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := shards.NewTable[T](shard, "", base)
-	for _, g := range groups {
-		if err := table.Write(t.Context(), g); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
 
 // rollouts writes groups of four trajectories.
 func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
@@ -53,7 +30,7 @@ func rollouts(t *testing.T, uri string, n int) *dataset.Dataset {
 		}
 		groups = append(groups, g)
 	}
-	return written(t, uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
+	return looktest.Write(t, uri, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"n": n}}, groups, -1)
 }
 
 var null = math.NaN()
@@ -77,7 +54,7 @@ func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
+	looktest.Write(t, uri, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
 		Base: &ref}, groups, 0)
 }
 
@@ -135,7 +112,7 @@ func grouped(t *testing.T, uri string, base *dataset.Dataset, values ...[]float6
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
+	looktest.Write(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
 		Base: &ref}, groups, 0)
 }
 
@@ -169,5 +146,38 @@ func TestDiffRefusesIncomparable(t *testing.T) {
 		if _, err := Diff(t.Context(), o); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
+	}
+}
+
+// TestDiffOfSignals: of messages that have the component on both sides.
+func TestDiffOfSignals(t *testing.T) {
+	base := rollouts(t, "mem://diff-signals/rollout", 1)
+	signals := func(name string, of ...[]formats.Signal) string {
+		uri := "mem://diff-signals/" + name
+		var rows []formats.Score
+		for k := range of {
+			rows = append(rows, formats.Score{TrajectoryID: formats.TrajectoryID("run", "example-0", 0, k), ExampleID: "example-0", Generation: int32(k),
+				Status: outcomes.StatusOK, Reward: new(float64), Signals: of[k]})
+		}
+		ref := base.Ref("base", uri)
+		looktest.Write(t, uri, manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Params: map[string]any{"uri": uri}, Inputs: []manifest.Ref{ref},
+			Base: &ref}, [][]formats.Score{rows}, 0)
+		return uri
+	}
+	a := signals("a", []formats.Signal{{Message: 1, Component: "x", Value: 1}, {Message: 3, Component: "x", Value: 2}, {Message: 1, Component: "y", Value: 5}}, nil,
+		[]formats.Signal{{Message: 1, Component: "x", Value: 4}}, []formats.Signal{{Message: 1, Component: "only a", Value: 4}})
+	b := signals("b", []formats.Signal{{Message: 3, Component: "x", Value: 2}, {Message: 1, Component: "x", Value: 4}, {Message: 3, Component: "y", Value: 5}},
+		[]formats.Signal{{Message: 1, Component: "x", Value: 9}}, []formats.Signal{{Message: 1, Component: "x", Value: 1, Values: []float32{1}}}, nil)
+	d, err := Diff(t.Context(), DiffOptions{A: a, B: b})
+	if err != nil || len(d.Signals) != 1 || d.Signals[0] != (SignalChange{Component: "x", Messages: 3, Moved: 2, MeanChange: 0}) {
+		t.Fatalf("%v %+v", err, d)
+	}
+	d, err = Diff(t.Context(), DiffOptions{A: a, B: signals("c", []formats.Signal{{Message: 1, Component: "x", Value: 2}}, nil, nil, nil)})
+	var text bytes.Buffer
+	if err == nil {
+		err = d.WriteText(&text)
+	}
+	if err != nil || !strings.Contains(text.String(), "1 of 1 messages moved, mean change +1\n") {
+		t.Errorf("%v\n%s", err, &text)
 	}
 }

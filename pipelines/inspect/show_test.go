@@ -3,14 +3,19 @@ package inspect
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/looktest"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -20,7 +25,7 @@ import (
 // dataset, is not read for other columns, even when every row is searched.
 func TestShowReadsOnlyItsColumns(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
-	rollout, _ := scoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(*formats.Trajectory, *formats.Score) {})
+	rollout, _ := looktest.ScoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(*formats.Trajectory, *formats.Score) {})
 	for _, o := range []Options{
 		{Rows: 5},
 		{Rows: 5, First: 700},
@@ -102,5 +107,84 @@ func TestShowColumns(t *testing.T) {
 	var bad *fault.Input
 	if !errors.As(err, &bad) || !strings.Contains(bad.What, `no column "effrot"`) || !strings.Contains(bad.Help, "note, effort") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSummaryFitsScreen checks the width and the height of the summary, with many
+// values, wide characters and long names, and of a dataset without rows.
+func TestSummaryFitsScreen(t *testing.T) {
+	wide := strings.Repeat("東京", 60)
+	for _, groups := range []int{0, 40} {
+		root := filepath.Join(t.TempDir(), wide[:30])
+		var params = map[string]any{}
+		for i := range 40 {
+			params[fmt.Sprintf("parameter-%02d", i)] = wide
+		}
+		var rows [][]formats.Trajectory
+		if groups > 0 {
+			for group := range random.Trajectories(1, random.Options{Groups: groups, Scored: true, Failures: 0.3, SampledTokens: 20, PromptTokens: 20}) {
+				for i := range group {
+					v := float64(i*7+len(rows)) / 16
+					group[i].Reward = &v
+				}
+				rows = append(rows, group)
+			}
+		}
+		looktest.Write(t, root, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories, Params: params}, rows, -1)
+		v, err := Show(t.Context(), root, Options{Rows: 5, Summary: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := v.WriteSummary(&b, false); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if len(lines) > 23 {
+			t.Errorf("%d lines", len(lines))
+		}
+		for _, line := range lines {
+			if n := utf8.RuneCountInString(line) + strings.Count(line, "東") + strings.Count(line, "京"); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		if groups > 0 {
+			sum := int64(0)
+			for _, bin := range v.Summary.Reward.Bins {
+				sum += bin.Count
+			}
+			if sum != v.Summary.Reward.Count || sum != 320 || len(v.Summary.Reward.Bins) != maxBins || !strings.Contains(b.String(), "█") {
+				t.Errorf("%+v\n%s", v.Summary.Reward, b.String())
+			}
+		}
+	}
+}
+
+// TestWhereReadsLightColumns checks that rows are chosen without their payload, and
+// that all columns of those chosen can be had.
+func TestWhereReadsLightColumns(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "run")
+	rollout, score := looktest.ScoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
+		s.TrajectoryID = r.TrajectoryID
+	})
+	var moved counting.Counter
+	o := Options{Rows: 3, Columns: []string{"trajectory_id"}, Where: `example_id == "example-000100" && generation >= 2 && generation != 4`}
+	v, err := Show(storage.Wrapping(t.Context(), moved.Wrap), score.URI(), o)
+	if err != nil || len(v.Rows) != 3 || v.Rows[0].Row != 802 || v.Rows[1].Row != 803 || v.Rows[2].Row != 805 {
+		t.Errorf("%+v, %v", v.Rows, err)
+	}
+	if n := moved.Read(); n > rollout.Bytes/4 {
+		t.Errorf("%d of %d bytes were read", n, rollout.Bytes)
+	}
+	found := 0
+	err = Raw(t.Context(), rollout.URI(), Options{Rows: 2, Columns: []string{"all"}, Where: "messages > 5"}, func(row Row) error {
+		data, err := json.Marshal(row.Is)
+		if found++; err != nil || !strings.Contains(string(data), `"messages":[{"parent":-1`) {
+			t.Errorf("%.200s, %v", data, err)
+		}
+		return nil
+	})
+	if err != nil || found != 2 {
+		t.Errorf("%d rows, %v", found, err)
 	}
 }

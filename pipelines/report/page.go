@@ -34,8 +34,8 @@ const (
 	maxFindings = 100
 )
 
-// model is what the template of report.html gets.
-type model struct {
+// sheet is what the template of report.html gets.
+type sheet struct {
 	Run          Run
 	Title        string
 	Time         time.Time
@@ -57,8 +57,8 @@ type model struct {
 }
 
 var pageTemplate = template.Must(template.Must(page.Templates(template.FuncMap{
-	"anchor": func(p *model, id string) string { return p.Anchors[id] },
-	"place": func(p *model, uri string) string {
+	"anchor": func(p *sheet, id string) string { return p.Anchors[id] },
+	"place": func(p *sheet, uri string) string {
 		return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.Run.Root), "/"), "the run")
 	},
 	"rest": func(t *shownTrajectory, i int) bool { return t.LeftOut > 0 && i == t.LeftOutAfter },
@@ -112,7 +112,7 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
 	style := page.Style + page.Reading
 	sum := sha256.Sum256([]byte(style))
-	p := &model{Run: run, Title: text.Visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
+	p := &sheet{Run: run, Title: text.Visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
 		Tiles: Tiles(run, func(Cost) float64 { return 0 }), Components: Components(run.Epochs),
 		Funnel: s.funnel, FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
@@ -137,7 +137,7 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 	return out.Bytes(), err
 }
 
-func (s *study) trajectories(ctx context.Context, p *model, budget int) error {
+func (s *study) trajectories(ctx context.Context, p *sheet, budget int) error {
 	images, n := min(maxImages, budget), 0
 	limit := min(maxTrajectories, maxTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
 	for _, from := range s.strata {
