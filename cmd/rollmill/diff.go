@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/diff"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -38,14 +38,14 @@ With --root it compares two datasets of each epoch, a line for each and their su
 }
 
 type diffSettings struct {
-	inspect.DiffOptions
+	diff.DiffOptions
 	Root, Plot string
 	Epochs     settings.EpochRange
 	Scores     []string
 }
 
 func newDiffSettings() *diffSettings {
-	return &diffSettings{DiffOptions: inspect.DiffOptions{Movers: 10, Solved: group.DefaultSolvedThreshold}}
+	return &diffSettings{DiffOptions: diff.DiffOptions{Movers: 10, Solved: group.DefaultSolvedThreshold}}
 }
 
 func (o *diffSettings) Declare(d *plugin.Declarer) {
@@ -85,16 +85,16 @@ func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 	return errors.Join(s.Print(d, d.WriteText), failed)
 }
 
-func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
+func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 	if o.Root == "" {
-		return inspect.Diff(ctx, o.DiffOptions)
+		return diff.Diff(ctx, o.DiffOptions)
 	}
 	epochs, err := o.Epochs.Of(ctx, o.Root)
 	if err != nil {
 		return nil, err
 	}
 	o.A, o.B = o.Scores[0], o.Scores[1]
-	d, err := inspect.DiffEpochs(ctx, o.Root, epochs, report.Last, o.DiffOptions)
+	d, err := diff.DiffEpochs(ctx, o.Root, epochs, report.Last, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
 		err = errors.Join(err, fault.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
 			"epoch %s has not both %q and %q", settings.Numbers(d.Absent), o.A, o.B))
@@ -102,7 +102,7 @@ func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
 	return d, err
 }
 
-func plotDiff(d *inspect.Difference, file string) error {
+func plotDiff(d *diff.Difference, file string) error {
 	plot := report.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b"}
 	for _, p := range d.Points() {
 		plot.Points = append(plot.Points, [2]float64{p.A, p.B})

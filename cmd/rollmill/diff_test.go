@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/diff"
 )
 
 // TestDiff scores trajectories twice and compares: a table, JSON, a plot.
@@ -30,7 +30,7 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	_, out, _ := rollmill(t, "diff", "--a", root+"/a", "--b", root+"/b", "--json", "--movers", "2")
-	var d inspect.Difference
+	var d diff.Difference
 	if err := json.Unmarshal([]byte(out), &d); err != nil || d.Moved != 4 || len(d.Movers) != 2 || d.Movers[0].Answer == "" {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -61,14 +61,14 @@ func TestDiffEpochs(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, text, stderr)
 	}
 	_, out, _ := rollmill(t, append(words, "--json", "--epochs", "1..2", "--plot", l.Root+"/moved.svg")...)
-	var r inspect.Difference
+	var r diff.Difference
 	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Epochs) != 2 || r.Absent != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var flipped int64
 	for i, e := range r.Epochs {
 		_, one, _ := rollmill(t, "diff", l.Stage(i+1, "score"), l.Stage(i+1, "b"), "--json", "--movers", "3")
-		var alone inspect.Difference
+		var alone diff.Difference
 		err := json.Unmarshal([]byte(one), &alone)
 		if alone.Epoch = i + 1; err != nil || !reflect.DeepEqual(alone, *e) {
 			t.Errorf("%v: epoch %d is %+v, alone %+v", err, i+1, *e, alone)

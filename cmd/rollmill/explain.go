@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/trace"
 )
 
 var explainCommand = cli.Command{
@@ -36,7 +36,7 @@ func runExplain(ctx context.Context, s *cli.Session, o *settings.Source) error {
 	if len(s.Args) != 1 {
 		return cli.Usagef("give its id or a prefix of it: rollmill explain ID --in URI", "explain takes one trajectory")
 	}
-	trace, err := inspect.Explain(ctx, in.URI, s.Args[0])
+	trace, err := trace.Explain(ctx, in.URI, s.Args[0])
 	if err != nil {
 		return err
 	}

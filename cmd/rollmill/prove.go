@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/pipelines/prove"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
@@ -68,7 +68,7 @@ func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
 	}
 	env := s.Env()
 	r, err := prove.Run(ctx, prove.Options{URI: in.URI, Programs: o.Programs, Dir: o.Dir, Sequences: sequences,
-		Ledger: func(ctx context.Context, r *inspect.Receipt) ([]submit.Listed, error) {
+		Ledger: func(ctx context.Context, r *find.Receipt) ([]submit.Listed, error) {
 			uri, err := new(jobSettings).ledgerURI(ctx, r.URI, &r.Receipt) // of a copy, the original's
 			if err != nil {
 				return nil, err

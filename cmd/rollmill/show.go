@@ -14,7 +14,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
@@ -52,7 +53,7 @@ long output goes through $PAGER, by default less -R.`,
 
 type showSettings struct {
 	settings.Source
-	inspect.Options
+	show.Options
 
 	Trajectory, Group, Format string
 	Full                      bool
@@ -67,7 +68,7 @@ const (
 )
 
 func newShowSettings() *showSettings {
-	return &showSettings{Source: settings.Source{Does: "show the dataset", Looks: true}, Options: inspect.Options{Rows: 5},
+	return &showSettings{Source: settings.Source{Does: "show the dataset", Looks: true}, Options: show.Options{Rows: 5},
 		Format: formatText}
 }
 
@@ -109,20 +110,20 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 	case o.Format == formatJSON:
 		return o.raw(ctx, s, uri)
 	case o.Trajectory != "":
-		c, err := inspect.Converse(ctx, uri, o.Trajectory)
+		c, err := model.Converse(ctx, uri, o.Trajectory)
 		if err != nil {
 			return err
 		}
 		return s.Page(c, func(w io.Writer) error { return c.Write(w, o.Format == formatMarkdown, o.Full) }, styleOf)
 	case o.Group != "":
-		g, err := inspect.Compare(ctx, uri, o.Group)
+		g, err := model.Compare(ctx, uri, o.Group)
 		if err != nil {
 			return err
 		}
 		return s.Page(g, func(w io.Writer) error { return g.Write(w, o.Format == formatMarkdown) }, styleOf)
 	}
 	o.Summary = !chooses(s)
-	view, err := inspect.Show(ctx, uri, o.Options)
+	view, err := show.Show(ctx, uri, o.Options)
 	if errors.Is(err, storage.ErrNotExist) && o.Summary {
 		if run, found := showRun(ctx, uri); found == nil {
 			return s.Page(run, run.writeText, styleOf)
@@ -183,24 +184,24 @@ func (o *showSettings) check(s *cli.Session) error {
 // raw prints rows as JSON, one after the other.
 func (o *showSettings) raw(ctx context.Context, s *cli.Session, uri string) error {
 	rows := 0
-	print := func(row inspect.Row) error {
+	print := func(row show.Row) error {
 		rows++
 		return s.PrintJSON(row.Is)
 	}
 	switch {
 	case o.Trajectory != "":
-		c, err := inspect.Converse(ctx, uri, o.Trajectory)
+		c, err := model.Converse(ctx, uri, o.Trajectory)
 		if err != nil {
 			return err
 		}
 		return s.PrintJSON(c.Is)
 	case o.Group != "":
-		return inspect.RawGroup(ctx, uri, o.Group, print)
+		return model.RawGroup(ctx, uri, o.Group, print)
 	}
 	if o.Columns == nil {
 		o.Columns = []string{"all"}
 	}
-	err := inspect.Raw(ctx, uri, o.Options, print)
+	err := show.Raw(ctx, uri, o.Options, print)
 	if err == nil {
 		o.keptNone(s, rows)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -28,7 +28,7 @@ func (r *TryResult) part(ctx context.Context, uri string, order []Attempt) error
 		if other.ExampleID != order[0].ExampleID {
 			continue
 		}
-		c, err := inspect.Converse(ctx, uri, other.TrajectoryID)
+		c, err := model.Converse(ctx, uri, other.TrajectoryID)
 		if err == nil {
 			r.Parting = partingOf(r.best.Trajectory(), c.Trajectory())
 		}

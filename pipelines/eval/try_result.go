@@ -14,7 +14,8 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/formats/training"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -30,12 +31,12 @@ type TryResult struct {
 	Epoch    Cost      `json:"epoch"`           // of a whole epoch, extrapolated
 	Gates    []string  `json:"gates,omitempty"` // what would have refused an epoch like this
 
-	Best  inspect.Values `json:"best,omitempty"` // all columns of the attempt with the highest reward
-	Worst inspect.Values `json:"worst,omitempty"`
+	Best  show.Values `json:"best,omitempty"` // all columns of the attempt with the highest reward
+	Worst show.Values `json:"worst,omitempty"`
 
 	Parting *Parting `json:"parting,omitempty"`
 
-	best, worst *inspect.Conversation // nil for none
+	best, worst *model.Conversation // nil for none
 }
 
 // Attempt is one trajectory.
@@ -157,14 +158,14 @@ func (r *TryResult) converse(ctx context.Context, uri string) (err error) {
 	if len(order) == 0 {
 		return nil
 	}
-	if r.best, err = inspect.Converse(ctx, uri, order[0].TrajectoryID); err != nil {
+	if r.best, err = model.Converse(ctx, uri, order[0].TrajectoryID); err != nil {
 		return err
 	}
 	r.Best = r.best.Is
 	if len(order) == 1 {
 		return nil
 	}
-	if r.worst, err = inspect.Converse(ctx, uri, order[len(order)-1].TrajectoryID); err != nil {
+	if r.worst, err = model.Converse(ctx, uri, order[len(order)-1].TrajectoryID); err != nil {
 		return err
 	}
 	r.Worst = r.worst.Is

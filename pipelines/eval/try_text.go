@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -154,7 +154,7 @@ func (c Cost) text(how string) string {
 
 // writeConversation writes the messages of a conversation, as show does, cut to so
 // many lines. What show says of the whole trajectory is in the table above.
-func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines int) error {
+func writeConversation(w io.Writer, which string, c *model.Conversation, lines int) error {
 	if c == nil {
 		return nil
 	}

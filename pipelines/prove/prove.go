@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -30,7 +30,7 @@ type Options struct {
 	Sequences exporters.File // sequences.parquet
 
 	// Ledger returns the submissions of the ledger that a receipt names.
-	Ledger func(context.Context, *inspect.Receipt) ([]submit.Listed, error)
+	Ledger func(context.Context, *find.Receipt) ([]submit.Listed, error)
 }
 
 // Result is what was computed again.
@@ -62,7 +62,7 @@ type Difference struct {
 // prover is one run.
 type prover struct {
 	Options
-	found *inspect.Found
+	found *find.Found
 	dir   string
 	out   *Result
 }
@@ -70,7 +70,7 @@ type prover struct {
 // Run computes again what is under a URI. A difference is no error; an error means that
 // something could not be read.
 func Run(ctx context.Context, o Options) (result *Result, err error) {
-	found, err := inspect.Find(ctx, o.URI)
+	found, err := find.Find(ctx, o.URI)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/pipelines/convert"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -26,14 +26,14 @@ import (
 // batch is a submission that is computed again.
 type batch struct {
 	*prover
-	receipt *inspect.Receipt
+	receipt *find.Receipt
 	curated *dataset.Dataset
 	record  *submit.Listed // in the ledger; nil if that is not there
 }
 
 // receipt proves what a receipt says of its batch, the sequences that the trainer got of
 // it, and the loss that it gave back.
-func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
+func (p *prover) receipt(ctx context.Context, r *find.Receipt) error {
 	b := &batch{prover: p, receipt: r}
 	proof := Proof{Name: p.name(storage.Join(r.URI, receipts.File)), Rows: r.Trajectories}
 	if r.CuratedDigest == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/clusters"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -228,7 +228,7 @@ func ReadReceipt(ctx context.Context, uri string) (*receipts.Receipt, error) {
 }
 
 // z95 times a standard error is half a band of 95 %.
-const z95 = inspect.Z95
+const z95 = clusters.Z95
 
 // summary accumulates rows for a Sample.
 type summary struct {
@@ -241,7 +241,7 @@ type summary struct {
 type mean struct {
 	sum, weight float64
 	n           int64
-	errors      inspect.Clusters
+	errors      clusters.Clusters
 }
 
 func (m *mean) add(v float64) {

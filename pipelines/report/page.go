@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
@@ -145,7 +145,7 @@ func (s *study) trajectories(ctx context.Context, p *sheet, budget int) error {
 		n += len(from.picks)
 	}
 	for _, from := range s.strata {
-		err := from.read(ctx, func(c *inspect.Conversation) {
+		err := from.read(ctx, func(c *model.Conversation) {
 			if len(p.Trajectories) >= limit {
 				return
 			}

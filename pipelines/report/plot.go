@@ -136,7 +136,7 @@ func meanOf(s *Sample) *float64 {
 }
 
 // rewardFigure draws the rewards of a run by epoch with bands of 95 % (see
-// inspect.Clusters), and the curriculum's share of groups.
+// clusters.Clusters), and the curriculum's share of groups.
 func rewardFigure(run Run) figure {
 	banded := slices.ContainsFunc(panels(run.Epochs), panel.banded)
 	return figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: banded, plots: func(t theme) ([]*plot.Plot, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 )
 
 // maxTrajectories is how many trajectories the page shows.
@@ -88,10 +88,10 @@ func choose(strata []*stratum, limit int) {
 }
 
 // read calls f with each chosen row, in order, with its rewards and what followed from them.
-func (s *stratum) read(ctx context.Context, f func(*inspect.Conversation)) error {
+func (s *stratum) read(ctx context.Context, f func(*model.Conversation)) error {
 	rows, ids := make([]int64, len(s.picks)), make([]string, len(s.picks))
 	for i, p := range s.picks {
 		rows[i], ids[i] = p.row, p.id
 	}
-	return inspect.EachConversation(ctx, cmp.Or(s.thin, s.d), rows, ids, f)
+	return model.EachConversation(ctx, cmp.Or(s.thin, s.d), rows, ids, f)
 }

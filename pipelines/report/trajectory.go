@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
@@ -17,7 +17,7 @@ type shownTrajectory struct {
 	Validation   bool
 	Status       string
 	Failure      string
-	Decision     *inspect.Curated
+	Decision     *model.Curated
 	LeftOutAfter int // the index of the message after which messages were left out
 }
 
@@ -32,18 +32,18 @@ const (
 )
 
 // trajectoryOf returns a trajectory, cut to about so many bytes of the page.
-func trajectoryOf(c *inspect.Conversation, budget int, images *int) *shownTrajectory {
+func trajectoryOf(c *model.Conversation, budget int, images *int) *shownTrajectory {
 	t := c.Trajectory()
 	v := &shownTrajectory{ID: t.TrajectoryID, Example: t.ExampleID, Generation: t.Generation, Status: t.Status, Failure: t.FailureClass,
 		Decision:   c.Decision,
 		Trajectory: page.TrajectoryOf(c, page.Sizes{Example: min(2500, budget/8), Text: min(1500, budget/8), Parts: maxParts})}
-	places := inspect.Places(t)
+	places := model.Places(t)
 	for i, limit := range caps {
 		p := &page.Painter{Conversation: c, Text: limit, Image: maxImage, Images: *images, Plain: true}
 		v.Messages = v.Messages[:0]
 		total := 0
 		for at, place := range places {
-			m := p.Message(place.Message, place.Depth, inspect.Before(places, at))
+			m := p.Message(place.Message, place.Depth, model.Before(places, at))
 			v.Messages, total = append(v.Messages, m), total+m.Cost
 			if total > budget && i+1 < len(caps) {
 				break

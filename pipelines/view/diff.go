@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/diff"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
@@ -25,15 +25,15 @@ type diffModel struct {
 	Scores  map[string][]*Found // datasets that can be compared, by the rollout that they score
 	A, B    string              // keys; "" for none
 	Reward  string              // "" for the total
-	Diff    *inspect.Difference
+	Diff    *diff.Difference
 	Names   []string // of the components
-	Changes []*inspect.Change
+	Changes []*diff.Change
 	Movers  []mover
 }
 
 // mover is a trajectory whose reward changed, with its components.
 type mover struct {
-	inspect.Mover
+	diff.Mover
 	URL   string
 	Moved []string // components, with both values
 }
@@ -114,7 +114,7 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		of[i] = f.URI
 	}
 	var err error
-	if m.Diff, err = inspect.Diff(ctx, inspect.DiffOptions{A: of[0], B: of[1], Reward: m.Reward, Movers: maxMovers}); err != nil {
+	if m.Diff, err = diff.Diff(ctx, diff.DiffOptions{A: of[0], B: of[1], Reward: m.Reward, Movers: maxMovers}); err != nil {
 		return err
 	}
 	for _, v := range m.Diff.Movers {
@@ -124,14 +124,14 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		m.Names = append(m.Names, c.Name)
 	}
 	slices.Sort(m.Names)
-	m.Changes = slices.SortedFunc(slices.Values(m.Diff.Changes), func(a, b *inspect.Change) int {
+	m.Changes = slices.SortedFunc(slices.Values(m.Diff.Changes), func(a, b *diff.Change) int {
 		return cmp.Or(cmp.Compare(b.MeanMovement*float64(b.Compared), a.MeanMovement*float64(a.Compared)), cmp.Compare(a.Name, b.Name))
 	})
 	return nil
 }
 
 // moved returns the components of a trajectory that changed, with both values.
-func moved(v *inspect.Mover, components []*inspect.Change) (out []string) {
+func moved(v *diff.Mover, components []*diff.Change) (out []string) {
 	text := func(v *float64) string {
 		if v == nil {
 			return page.Figure(math.NaN())

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -29,7 +29,7 @@ const (
 
 type groupModel struct {
 	Frame
-	Facts      []inspect.Fact
+	Facts      []model.Fact
 	Example    text.Piece
 	Reference  text.Piece
 	Components []string
@@ -55,7 +55,7 @@ type memberView struct {
 	Advantage   *float64
 	NoAdvantage string
 	Sampled     int32
-	Fate        inspect.Fate
+	Fate        model.Fate
 }
 
 // Negative reports whether training works against the member.
@@ -118,7 +118,7 @@ func (g *grouping) member(t query.Trajectory) memberView {
 }
 
 // factsOf returns what is known of a group.
-func factsOf(x *query.Index, number uint32, rows []uint32) []inspect.Fact {
+func factsOf(x *query.Index, number uint32, rows []uint32) []model.Fact {
 	lengths, statuses := []int32{}, map[string]int{}
 	for _, row := range rows {
 		t := x.At(row)
@@ -126,15 +126,15 @@ func factsOf(x *query.Index, number uint32, rows []uint32) []inspect.Fact {
 		lengths = append(lengths, t.SampledTokens)
 	}
 	g := x.Group(number)
-	out := []inspect.Fact{{Name: "example", Value: text.Name(x.At(rows[0]).Example)},
+	out := []model.Fact{{Name: "example", Value: text.Name(x.At(rows[0]).Example)},
 		{Name: "members", Value: membersText(len(rows), statuses)}}
 	if g.Valid > 0 {
-		out = append(out, inspect.Fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
-			inspect.Fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
+		out = append(out, model.Fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
+			model.Fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
 	}
-	out = append(out, inspect.Fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
+	out = append(out, model.Fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
 	if g.Kept+g.Dropped > 0 {
-		out = append(out, inspect.Fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
+		out = append(out, model.Fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
@@ -84,6 +84,6 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 
 // pageOf returns where the page of a trajectory begins that has a message.
 func pageOf(t *formats.Trajectory, message int) int {
-	at := slices.IndexFunc(inspect.Places(t), func(p inspect.Place) bool { return p.Message == message })
+	at := slices.IndexFunc(model.Places(t), func(p model.Place) bool { return p.Message == message })
 	return at - at%pageMessages
 }

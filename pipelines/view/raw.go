@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 )
 
 // rawPage writes the row as JSON, with every column.
@@ -19,7 +19,7 @@ func (s *Server) rawPage(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return missing("no trajectory %q", id)
 	}
-	values, err := inspect.RawRow(r.Context(), x.From.Rows, int64(row))
+	values, err := model.RawRow(r.Context(), x.From.Rows, int64(row))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -22,7 +22,7 @@ type reading struct {
 	*Found
 	x *query.Index
 	t *query.Record
-	c *inspect.Conversation
+	c *model.Conversation
 }
 
 // read reads the trajectory that a request names.
@@ -36,24 +36,24 @@ func (s *Server) read(r *http.Request) (*reading, error) {
 		return nil, err
 	}
 	c := conversationOf(x, t)
-	c.Signals, err = inspect.SignalsOf(r.Context(), x.From.Rows, int64(t.Is.Row))
+	c.Signals, err = model.SignalsOf(r.Context(), x.From.Rows, int64(t.Is.Row))
 	return &reading{f, x, t, c}, err
 }
 
 // conversationOf judges a trajectory by the decision about it.
-func conversationOf(x *query.Index, t *query.Record) *inspect.Conversation {
-	var decision *inspect.Curated
+func conversationOf(x *query.Index, t *query.Record) *model.Conversation {
+	var decision *model.Curated
 	if t.Is.Decision != "" {
-		decision = &inspect.Curated{Kept: t.Is.Decision == query.Kept, Detail: t.Detail, Rules: inspect.RulesOf(x.From.Decisions)}
+		decision = &model.Curated{Kept: t.Is.Decision == query.Kept, Detail: t.Detail, Rules: model.RulesOf(x.From.Decisions)}
 		if !decision.Kept {
 			decision.Reason = t.Is.Decision
 		}
 	}
-	group := &inspect.Grouped{NoAdvantage: t.Is.NoAdvantage}
+	group := &model.Grouped{NoAdvantage: t.Is.NoAdvantage}
 	if x.From.Members != nil {
 		group.Made(x.From.Members)
 	}
-	c := inspect.Judged(&t.Trajectory, group, decision)
+	c := model.Judged(&t.Trajectory, group, decision)
 	c.Columns, c.NoReward = x.From.Rows.Columns, cmp.Or(t.Is.Unscored, t.Is.NoAdvantage)
 	return c
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -46,7 +46,7 @@ func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesVie
 	v.Problem = problem
 	all := sequences.Tokens(list)
 	for _, s := range list {
-		v.List = append(v.List, sequenceView{s, inspect.BreakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
+		v.List = append(v.List, sequenceView{s, model.BreakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
 	}
 	art.Check([]formats.Trajectory{*t}, art.Limits{}, func(p art.Problem) {
 		if p.TrajectoryID != "" { // not that it is without its group

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -75,7 +75,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 // messages adds a page of messages, in the order of the tree.
 func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	t, self := &v.t.Trajectory, v.t.Is.Row
-	places := inspect.Places(t)
+	places := model.Places(t)
 	tokens := ""
 	if m.Tokens {
 		tokens = "1"
@@ -110,7 +110,7 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	}
 	m.Outline = page.OutlineOf(t, places[m.From:end], steps)
 	for at := m.From; at < end; at++ {
-		m.Messages = append(m.Messages, p.Message(places[at].Message, places[at].Depth, inspect.Before(places, at)))
+		m.Messages = append(m.Messages, p.Message(places[at].Message, places[at].Depth, model.Before(places, at)))
 	}
 }
 

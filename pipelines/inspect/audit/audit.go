@@ -22,7 +22,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -39,7 +39,7 @@ type Options struct {
 // auditor is one run of the audit.
 type auditor struct {
 	Options
-	found   *inspect.Found
+	found   *find.Found
 	checks  []validate.Check          // those selected
 	damaged map[*dataset.Dataset]bool // no further checks are made on these
 	sound   map[string]error          // result of verifying a base outside the URI, by its digest
@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := inspect.Find(ctx, o.URI)
+	found, err := find.Find(ctx, o.URI)
 	if err != nil {
 		return nil, err
 	}

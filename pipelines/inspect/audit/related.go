@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -74,8 +74,8 @@ var trained = []string{receipts.JobPending, receipts.JobRunning, receipts.JobCom
 // resubmitted reports batches that were sent to one target more than once.
 // Receipts of the same submission, such as those of commands that attached to its
 // job, have the same start time.
-func resubmitted(receipts []inspect.Receipt) []validate.Finding {
-	first := map[string]inspect.Receipt{}
+func resubmitted(receipts []find.Receipt) []validate.Finding {
+	first := map[string]find.Receipt{}
 	var out []validate.Finding
 	for _, r := range receipts {
 		if r.Trajectories == 0 || r.Backend == "file" || !slices.Contains(trained, r.State) {

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -21,7 +21,7 @@ type Message struct {
 	Notes         []string
 	Branch        string // why it does not follow the message before it
 	Break         string // why its prompt does not continue the tokens before it
-	Fate          inspect.Fate
+	Fate          model.Fate
 	Parts         []Part
 	Reasoning     text.Piece
 	Calls         []Call
@@ -61,7 +61,7 @@ const (
 
 // Painter makes the messages of one page.
 type Painter struct {
-	Conversation *inspect.Conversation
+	Conversation *model.Conversation
 	Text         int                      // bytes of a text
 	Image        int                      // bytes of an image's URL
 	Images       int                      // bytes left for images
@@ -76,8 +76,8 @@ type Painter struct {
 func (p *Painter) Message(i, depth, before int) *Message {
 	t := p.Conversation.Trajectory()
 	m := &t.Messages[i]
-	v := &Message{Number: i, Depth: depth, Role: text.Name(m.Role), Name: text.Name(m.Name), Branch: inspect.BranchOf(t, i, before),
-		Fate: p.Conversation.FateOf(i), Notes: p.Conversation.Notes(i), Break: inspect.BreakWhy(m.PrefixBreak), Cost: messageCost}
+	v := &Message{Number: i, Depth: depth, Role: text.Name(m.Role), Name: text.Name(m.Name), Branch: model.BranchOf(t, i, before),
+		Fate: p.Conversation.FateOf(i), Notes: p.Conversation.Notes(i), Break: model.BreakWhy(m.PrefixBreak), Cost: messageCost}
 	if p.URL != nil {
 		v.URL = p.URL(i)
 	}

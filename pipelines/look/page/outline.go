@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -20,7 +20,7 @@ type OutlineItem struct {
 }
 
 // OutlineOf returns the outline of messages in the order in which they are shown.
-func OutlineOf(t *formats.Trajectory, shown []inspect.Place, steps map[int]float64) (out []OutlineItem) {
+func OutlineOf(t *formats.Trajectory, shown []model.Place, steps map[int]float64) (out []OutlineItem) {
 	tools := map[string]string{} // names by id of a call
 	for i := range t.Messages {
 		for _, c := range t.Messages[i].ToolCalls {

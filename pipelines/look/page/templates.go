@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/clusters"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -43,7 +43,7 @@ func Half(err *float64) string {
 	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf("±\u00a0%.4f", inspect.Z95**err)
+	return fmt.Sprintf("±\u00a0%.4f", clusters.Z95**err)
 }
 
 // Figure returns a number, or a dash for null.

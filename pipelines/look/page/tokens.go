@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -35,7 +35,7 @@ type Token struct {
 const tokenBytes = 400
 
 // TokensOf returns at most so many tokens of a sampled message, from one on.
-func TokensOf(c *inspect.Conversation, i, from, limit int) *TokenRun {
+func TokensOf(c *model.Conversation, i, from, limit int) *TokenRun {
 	t := c.Trajectory()
 	m := &t.Messages[i]
 	r := &TokenRun{From: from, Of: max(len(m.TokenIDs), len(m.Logprobs)), Why: c.FateOf(i).Why}
@@ -112,7 +112,7 @@ func aligned(m *formats.Message) (note string, texts []string, logprobs []float3
 // logprob adds a token's log probability. Five classes have colours.
 func (x *Token) logprob(l float32) {
 	x.Logprob = fmt.Sprintf("%.4g", l)
-	if inspect.NoLogprob(l) {
+	if model.NoLogprob(l) {
 		x.Class, x.Probability = "bad", "(no valid log probability)"
 		return
 	}

@@ -5,14 +5,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // Trajectory is a trajectory as pages show it.
 type Trajectory struct {
-	Facts      []inspect.Fact
-	Trains     inspect.Fate
+	Facts      []model.Fact
+	Trains     model.Fate
 	Reward     *float64
 	NoReward   string // why it is null
 	Components []Component
@@ -59,7 +59,7 @@ type Sizes struct {
 }
 
 // TrajectoryOf returns what a page shows of a trajectory besides its messages.
-func TrajectoryOf(c *inspect.Conversation, sizes Sizes) Trajectory {
+func TrajectoryOf(c *model.Conversation, sizes Sizes) Trajectory {
 	t := c.Trajectory()
 	v := Trajectory{Facts: c.Facts(), Trains: c.Fate(), Reward: t.Reward, NoReward: text.Name(c.NoReward), Of: len(t.Messages),
 		Error: text.Cut(t.Error, sizes.Text), Answer: text.Cut(t.Answer, sizes.Text),

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 )
 
 // Branch is a run of messages that are shown together, each after the one before it.
@@ -20,9 +20,9 @@ type Branch struct {
 
 // BranchesOf returns the branches of a tree, in the order of its messages; url
 // returns the link to the message at a place.
-func BranchesOf(t *formats.Trajectory, places []inspect.Place, url func(at int) string) (out []Branch) {
+func BranchesOf(t *formats.Trajectory, places []model.Place, url func(at int) string) (out []Branch) {
 	for at := 0; at < len(places); {
-		b := Branch{Depth: places[at].Depth, Why: inspect.BranchOf(t, places[at].Message, -1), URL: url(at)}
+		b := Branch{Depth: places[at].Depth, Why: model.BranchOf(t, places[at].Message, -1), URL: url(at)}
 		switch p := t.Messages[places[at].Message].Parent; {
 		case at == 0:
 			b.Why = "main path"

@@ -1,0 +1,82 @@
+package diff
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/rollmill/rollmill/formats/ranks"
+	"github.com/rollmill/rollmill/pipelines/look/clusters"
+)
+
+// signs returns the signs of the advantages in a group, given these or its rewards, and
+// reports whether the group is flat: equal rewards have advantages of exactly 0, regardless
+// of rounding in their mean.
+func signs(values []*float64, advantages bool) (out []int, flat bool) {
+	out = make([]int, len(values))
+	n, sum := 0, 0.0
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if v != nil {
+			n, sum, low, high = n+1, sum+*v, min(low, *v), max(high, *v)
+		}
+	}
+	mean, rounding, least := sum/float64(n), 1e-12*max(math.Abs(low), math.Abs(high)), 2
+	if advantages {
+		mean, low, high, least = 0, min(low, 0), max(high, 0), 1
+	}
+	if n < least || low == high {
+		return out, n >= least
+	}
+	for i, v := range values {
+		if v != nil && math.Abs(*v-mean) > rounding {
+			out[i] = cmp.Compare(*v, mean)
+		}
+	}
+	return out, false
+}
+
+// flip ends a group, and counts it if its best reward solves it on one side only. Rows
+// without a value on either side do not count.
+func (d *Difference) flip(m Mover, o DiffOptions, rewards bool) {
+	first := 0
+	if n := len(d.ends); n > 0 {
+		first = d.ends[n-1]
+	}
+	d.ends = append(d.ends, len(d.points))
+	m.A, m.B = math.Inf(-1), math.Inf(-1)
+	for _, p := range d.points[first:] {
+		m.A, m.B = max(m.A, p.A), max(m.B, p.B)
+	}
+	if !rewards || (m.A >= o.Solved) == (m.B >= o.Solved) {
+		return
+	}
+	if d.Flipped++; len(d.Flips) < o.Movers {
+		d.Flips = append(d.Flips, m)
+	}
+}
+
+func (d *Difference) sums() {
+	if len(d.points) == 0 {
+		return
+	}
+	var a, b, moved float64
+	var changes clusters.Clusters
+	var as, bs []float64
+	ends := d.ends
+	for i, p := range d.points {
+		for ; ends[0] == i; ends = ends[1:] {
+			changes.End()
+		}
+		as, bs = append(as, p.A), append(bs, p.B)
+		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
+		changes.Add(p.B - p.A)
+	}
+	changes.End()
+	d.ChangeStdErr = changes.Err()
+	n := float64(len(d.points))
+	a, b, moved = a/n, b/n, moved/n
+	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
+	if rho := ranks.Spearman(as, bs); !math.IsNaN(rho) {
+		d.Spearman = &rho
+	}
+}

@@ -1,0 +1,201 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+const (
+	stageRollout = "rollout"
+	StageCurate  = "curate"
+)
+
+// Found holds the datasets and receipts that may have a trajectory.
+type Found struct {
+	Root     string
+	Datasets []*dataset.Dataset // wide datasets of rollout first, then by URI
+	Receipts []Receipt
+	Problems []string // what could not be opened, with the reason
+
+	Unfinished []string // datasets with missing shards, and which shards
+}
+
+// Receipt is a receipt and its URI.
+type Receipt struct {
+	URI string
+	receipts.Receipt
+}
+
+// Find returns the complete datasets and the receipts under the URI of a run, an
+// epoch or a dataset. A damaged dataset is listed under Problems; it is an error
+// only if nothing else was found.
+func Find(ctx context.Context, uri string) (*Found, error) {
+	g := &Found{Root: storage.Redact(uri)}
+	if dataset.Plain(uri) {
+		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
+		if err == nil {
+			g.Datasets = append(g.Datasets, d)
+		}
+		return g, err
+	}
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	var worst error
+	folders := map[string]bool{}
+	for o, err := range b.List(ctx, "") {
+		if errors.Is(err, syscall.ENOTDIR) {
+			_, err = dataset.Open(ctx, uri, dataset.OpenOptions{}) // returns a better error if the URI is a file
+		}
+		if err != nil {
+			return nil, err
+		}
+		err := g.add(ctx, b, uri, o.Key, folders)
+		switch {
+		case errors.Is(err, seal.ErrIncomplete):
+			g.Unfinished = append(g.Unfinished, err.Error())
+		case errors.Is(err, fault.ErrInvalid):
+			g.Problems = append(g.Problems, err.Error())
+		case err != nil:
+			return nil, err
+		}
+		worst = cmp.Or(worst, err)
+	}
+	if len(g.Datasets) == 0 {
+		return nil, cmp.Or(worst,
+			error(fault.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist,
+				"there is no complete dataset")))
+	}
+	g.sort()
+	return g, nil
+}
+
+// add adds the dataset or the receipt to which an object belongs. The folder of a
+// dataset has a manifest, or records of shards that wait for one.
+func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, folders map[string]bool) error {
+	folder := path.Dir(key)
+	switch name := path.Base(key); {
+	case name == receipts.File:
+		return g.receipt(ctx, b, key, within(uri, folder))
+	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
+		folder = path.Dir(path.Dir(folder))
+	case name != manifest.FileName:
+		return nil
+	}
+	if folders[folder] {
+		return nil
+	}
+	folders[folder] = true
+	return g.open(ctx, within(uri, folder))
+}
+
+// privateFolder is the folder with the records of a dataset's shards.
+const privateFolder = ".rollmill"
+
+func within(uri, folder string) string {
+	if folder == "." {
+		return uri
+	}
+	return storage.Join(uri, folder)
+}
+
+// sort puts bases before the datasets that were made from them.
+func (g *Found) sort() {
+	slices.SortStableFunc(g.Datasets, func(a, b *dataset.Dataset) int {
+		if (a.Stage == stageRollout) != (b.Stage == stageRollout) {
+			return map[bool]int{true: -1, false: 1}[a.Stage == stageRollout]
+		}
+		return comparePaths(a.URI(), b.URI())
+	})
+}
+
+// comparePaths orders URIs by what is before their parameters, so that a bucket's
+// datasets are in the order of a disk's.
+func comparePaths(a, b string) int {
+	a, _, _ = strings.Cut(a, "?")
+	b, _, _ = strings.Cut(b, "?")
+	return strings.Compare(a, b)
+}
+
+// Follow adds the datasets from which those found were made, directly or
+// indirectly, wherever they are.
+func (g *Found) Follow(ctx context.Context) {
+	for i := 0; i < len(g.Datasets); i++ { // the list grows in the loop
+		g.upstream(ctx, g.Datasets[i])
+	}
+	g.sort()
+}
+
+// open adds a dataset, even if a gate refused it.
+func (g *Found) open(ctx context.Context, uri string) error {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
+	if errors.Is(err, storage.ErrNotExist) { // it was removed after it was listed
+		return nil
+	}
+	if err == nil {
+		g.Datasets = append(g.Datasets, d)
+	}
+	return err
+}
+
+func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder string) error {
+	data, err := b.Read(ctx, key)
+	if err != nil {
+		return err
+	}
+	var r receipts.Receipt
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fault.Invalid(storage.Redact(folder), "submit again", err, "its receipt cannot be read")
+	}
+	g.Receipts = append(g.Receipts, Receipt{storage.Redact(folder), r})
+	return nil
+}
+
+// upstream adds the datasets from which a dataset was made. A missing or changed
+// dataset is added to Problems and does not end the search.
+func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
+	for _, ref := range d.Inputs {
+		if !hasTrajectories(ref) || g.Has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
+			continue
+		}
+		in, err := d.OpenRef(ctx, ref)
+		if err != nil {
+			g.Problems = append(g.Problems, err.Error())
+			continue
+		}
+		g.Datasets = append(g.Datasets, in)
+	}
+}
+
+// hasTrajectories reports whether an input has trajectories that are in the
+// output. A file has none, and a previous epoch has only its own.
+func hasTrajectories(ref manifest.Ref) bool { return ref.Identity != "" && ref.Role != "previous" }
+
+func (g *Found) Has(f func(*dataset.Dataset) bool) bool { return slices.ContainsFunc(g.Datasets, f) }
+
+// ReadRow reads one row.
+func ReadRow[T any](ctx context.Context, d *dataset.Dataset, table string, row int64) (T, error) {
+	list, err := dataset.ReadAll[T](ctx, d, table, dataset.Range{First: row, Rows: 1})
+	if err == nil && len(list) == 0 {
+		err = fault.Invalid(d.URI(), "", nil, "it has no row %d", row)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return list[0], nil
+}

@@ -1,0 +1,328 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/show"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// Conversation is one trajectory of a dataset, joined with its base.
+type Conversation struct {
+	Appearance
+	Is       show.Values `json:"is"`                 // all its columns
+	Group    *Grouped    `json:"group,omitempty"`    // of a dataset with table _groups
+	Decision *Curated    `json:"decision,omitempty"` // of curate, if it was made here
+	Trains   string      `json:"trains"`             // TrainsYes, TrainsNo, or TrainsUndecided
+	Why      string      `json:"why"`                // one line
+
+	Signals []formats.Signal `json:"-"` // of its messages in scores; a caller of Judged sets them: see SignalsOf
+
+	Columns formats.FieldNames `json:"-"` // of the examples
+
+	NoReward string `json:"-"` // why the reward is null, if it is known
+
+	t *formats.Trajectory
+}
+
+// Whether a trajectory trains.
+const (
+	TrainsYes       = "yes"
+	TrainsNo        = "no"
+	TrainsUndecided = "undecided" // curate did not see it yet
+)
+
+// Converse reads one trajectory of the dataset at a URI, given its id or a unique
+// prefix of it. It reads the ids and one row.
+func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
+	s, err := openJoined(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	g := &find.Found{Root: s.Rows.URI(), Datasets: []*dataset.Dataset{s.Rows}}
+	at := &find.Located{Id: id}
+	if err := g.CompleteID(ctx, at); err != nil {
+		return nil, err
+	}
+	row, err := find.Scan(ctx, s.Rows, "", func(other string) bool { return other == at.Id })
+	if err != nil {
+		return nil, err
+	}
+	if row < 0 {
+		return nil, missing(ctx, g, s.Rows, at.Id)
+	}
+	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns}
+	if c.t, err = oneRow(ctx, s, row); err != nil {
+		return nil, err
+	}
+	if c.Is, err = rawRow(ctx, s, row); err != nil {
+		return nil, err
+	}
+	if err := c.grouped(ctx, s.Rows); err != nil {
+		return nil, err
+	}
+	decided, err := decisions(ctx, s.Rows, []string{at.Id})
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := decided[at.Id]; ok {
+		c.Decision = &d
+	}
+	c.judge()
+	c.Signals, err = SignalsOf(ctx, s.Rows, row)
+	return c, err
+}
+
+// SignalsOf returns those that a dataset of scores has of a trajectory's messages.
+func SignalsOf(ctx context.Context, d *dataset.Dataset, row int64) ([]formats.Signal, error) {
+	if d.Kind != schema.KindScores {
+		return nil, nil
+	}
+	type signals struct {
+		Signals []formats.Signal `parquet:"signals,optional,list"`
+	}
+	rows, err := dataset.ReadAll[signals](ctx, d, "", dataset.Range{First: row, Rows: 1})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0].Signals, nil
+}
+
+// together is how many rows are read at once.
+const together = 4
+
+// EachConversation reads rows of a dataset, whose ids are given, and calls f with each, in order.
+// Few are in memory at once.
+func EachConversation(ctx context.Context, d *dataset.Dataset, rows []int64, ids []string, f func(*Conversation)) error {
+	s, err := joined.Of(ctx, d)
+	if err != nil {
+		return err
+	}
+	decided, err := decisions(ctx, d, ids)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(rows); at += together {
+		read := make([]*Conversation, min(together, len(rows)-at))
+		g, ctx := errgroup.WithContext(ctx)
+		for i := range read {
+			g.Go(func() (err error) {
+				read[i], err = unjudged(ctx, s, rows[at+i])
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for i, c := range read {
+			if x, ok := decided[ids[at+i]]; ok {
+				c.Decision = &x
+			}
+			c.judge()
+			f(c)
+		}
+	}
+	return nil
+}
+
+// unjudged reads a row, with why it has no reward or advantage.
+func unjudged(ctx context.Context, s *joined.Source, row int64) (*Conversation, error) {
+	type why struct {
+		Failure     string `parquet:"failure,optional,dict"`
+		NoAdvantage string `parquet:"no_advantage,optional,dict"`
+	}
+	is, err := find.ReadRow[why](ctx, s.Rows, "", row)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns, NoReward: cmp.Or(is.Failure, is.NoAdvantage)}
+	if s.Rows.Kind == schema.KindGroups {
+		c.Group = &Grouped{NoAdvantage: is.NoAdvantage}
+		c.Group.Made(s.Rows)
+	}
+	c.t, err = oneRow(ctx, s, row)
+	return c, err
+}
+
+// openJoined opens a dataset, even if a gate refused it, with its base.
+func openJoined(ctx context.Context, uri string) (*joined.Source, error) {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
+	if err != nil {
+		return nil, err
+	}
+	return joined.Of(ctx, d)
+}
+
+// missing returns the error of an id that the dataset's rows do not have.
+func missing(ctx context.Context, g *find.Found, d *dataset.Dataset, id string) error {
+	if dropped, err := decisions(ctx, d, []string{id}); err != nil {
+		return err
+	} else if c, ok := dropped[id]; ok && !c.Kept {
+		return fault.Invalid(g.Root, "rollmill explain shows it from rollout on", nil, "curate dropped trajectory %q: %s",
+			id, strings.TrimSpace(c.Reason+" "+c.Detail))
+	}
+	hint, err := g.Nearest(ctx, id)
+	if err != nil {
+		return err
+	}
+	return fault.Invalid(g.Root, hint, nil, "it has no trajectory %q", id)
+}
+
+// rawRow returns all columns of a row. Those of the thin dataset replace those of
+// its base.
+func rawRow(ctx context.Context, s *joined.Source, row int64) (show.Values, error) {
+	out, err := rawOf(ctx, s.Base, row)
+	if err != nil || s.Rows == s.Base {
+		return out, err
+	}
+	thin, err := rawOf(ctx, s.Rows, row)
+	if s.Rows.Kind == schema.KindScores { // the base's was made of other rewards
+		thin = append(thin, show.Value{"advantage", (*float64)(nil)})
+	}
+	for _, v := range thin {
+		if i := slices.IndexFunc(out, func(o show.Value) bool { return o.Name == v.Name }); i >= 0 {
+			out[i] = v
+		} else {
+			out = append(out, v)
+		}
+	}
+	return out, err
+}
+
+func rawOf(ctx context.Context, d *dataset.Dataset, row int64) (out show.Values, err error) {
+	err = show.EachRow(ctx, d, "", nil, dataset.Range{First: row, Rows: 1}, func(r show.Row) (bool, error) {
+		out = r.Is
+		return true, nil
+	})
+	return out, err
+}
+
+// grouped adds the statistics of the trajectory's group.
+func (c *Conversation) grouped(ctx context.Context, d *dataset.Dataset) error {
+	if _, has := d.Tables[schema.TableGroups]; !has {
+		return nil
+	}
+	g := &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward, Advantage: c.t.Advantage}
+	if why, ok := c.Is.Of("no_advantage").(string); ok {
+		g.NoAdvantage = why
+	}
+	g.Made(d)
+	if err := g.Statistics(ctx, d); err != nil {
+		return err
+	}
+	c.Group = g
+	return nil
+}
+
+// decisions returns what curate decided of some trajectories: in the dataset itself,
+// or in the curated dataset that was made from it and is beside it.
+func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[string]Curated, error) {
+	from, err := decided(ctx, d)
+	if from == nil || err != nil {
+		return nil, err
+	}
+	asked := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		asked[id] = true
+	}
+	out := map[string]Curated{}
+	row := int64(0)
+	table := schema.TableDecisions
+	for r, err := range dataset.Each[decision.Decision](ctx, from, table, find.AllOf(from, table)) {
+		if err != nil {
+			return nil, err
+		}
+		if asked[r.TrajectoryID] {
+			out[strings.Clone(r.TrajectoryID)] = Curated{Appearance: Appearance{from.URI(), row}, Kept: r.Kept,
+				Reason: strings.Clone(r.Reason), Detail: strings.Clone(r.Detail), Rules: RulesOf(from)}
+		}
+		row++
+	}
+	return out, nil
+}
+
+// decided returns the dataset with the decisions about another, nil for none. One
+// beside it that cannot be read is none: it is not what the user named.
+func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) {
+	if _, has := d.Tables[schema.TableDecisions]; has {
+		return d, nil
+	}
+	folder, _ := storage.Split(d.URI())
+	if d.Plain || folder == "" {
+		return nil, nil
+	}
+	c, err := dataset.Open(ctx, storage.Join(folder, find.StageCurate), dataset.OpenOptions{IgnoreGates: true})
+	if err != nil {
+		return nil, context.Cause(ctx)
+	}
+	g := &find.Found{Datasets: []*dataset.Dataset{c}}
+	g.Follow(ctx)
+	this := d.Ref("", d.URI())
+	if _, has := c.Tables[schema.TableDecisions]; !has || !g.Has(func(o *dataset.Dataset) bool { return o.Is(&this) }) {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// fate returns whether a trajectory trains, and why.
+func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why string) {
+	switch {
+	case c != nil && !c.Kept:
+		return TrainsNo, "curate dropped it" + text.Because(c.Reason, c.Detail)
+	case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped:
+		return TrainsNo, "it " + map[string]string{outcomes.StatusFailed: "failed",
+			outcomes.StatusSkipped: "was skipped"}[t.Status] + text.Because(t.FailureClass, t.Error)
+	case noAdvantage != "":
+		return TrainsNo, "it has no advantage: " + text.Line(noAdvantage)
+	case c == nil:
+		return TrainsUndecided, "no curated dataset that was made from it is beside it"
+	case t.Advantage != nil && *t.Advantage == 0 && t.Advantages == nil:
+		return TrainsYes, "curate kept it, but its advantage is 0"
+	}
+	return TrainsYes, "curate kept it"
+}
+
+// Judged returns the conversation of a row that was read before, with its group and the decision
+// of curate, nil for none.
+func Judged(t *formats.Trajectory, group *Grouped, decision *Curated) *Conversation {
+	c := &Conversation{Group: group, Decision: decision, t: t}
+	c.judge()
+	return c
+}
+
+func (c *Conversation) judge() {
+	noAdvantage := ""
+	if c.Group != nil {
+		noAdvantage = c.Group.NoAdvantage
+	}
+	c.Trains, c.Why = fate(c.t, c.Decision, noAdvantage)
+}
+
+// RawRow returns all columns of a row of a dataset, joined with its base.
+func RawRow(ctx context.Context, d *dataset.Dataset, row int64) (show.Values, error) {
+	s, err := joined.Of(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return rawRow(ctx, s, row)
+}
+
+// Reference returns the answer of the example, "" if it has none.
+func (c *Conversation) Reference() string { return formats.AnswerOf(c.t.Example, c.Columns) }
+
+// Trajectory returns the row, joined with its base. It is not a copy.
+func (c *Conversation) Trajectory() *formats.Trajectory { return c.t }

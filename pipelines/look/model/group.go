@@ -1,0 +1,237 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/show"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// Comparison is a group of a dataset with its members side by side.
+type Comparison struct {
+	URI       string   `json:"uri"`
+	GroupID   string   `json:"group_id"`
+	ExampleID string   `json:"example_id"`
+	Reference string   `json:"reference,omitempty"`
+	Mean      *float64 `json:"mean"` // of the rewards
+	Min       *float64 `json:"min"`
+	Max       *float64 `json:"max"`
+	Shared    int      `json:"shared"` // messages on the main path, from its root, that all members have
+	Members   []Peer   `json:"members"`
+}
+
+// Peer is a member of a group.
+type Peer struct {
+	Row           int64    `json:"row"`
+	TrajectoryID  string   `json:"trajectory_id"`
+	Generation    int32    `json:"generation"`
+	Status        string   `json:"status"`
+	Reward        *float64 `json:"reward"`
+	Advantage     *float64 `json:"advantage"`
+	SampledTokens int32    `json:"sampled_tokens"`
+	Messages      int      `json:"messages"`
+	Trains        string   `json:"trains"`
+	Why           string   `json:"why"`
+	Differs       string   `json:"differs,omitempty"` // the beginning of the first message that not all have
+	Answer        string   `json:"answer,omitempty"`
+}
+
+// Compare reads the members of a group of the dataset at a URI. It scans the ids of
+// the groups, and holds two members at a time.
+func Compare(ctx context.Context, uri, id string) (*Comparison, error) {
+	s, rows, err := membersOf(ctx, uri, id)
+	if err != nil {
+		return nil, err
+	}
+	g := &Comparison{URI: s.Rows.URI(), GroupID: id}
+	if err := g.add(ctx, s, rows); err != nil {
+		return nil, err
+	}
+	return g, g.decide(ctx, s.Rows)
+}
+
+// membersOf finds the rows of a group.
+func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, error) {
+	s, err := openJoined(ctx, uri)
+	if err != nil {
+		return nil, nil, err
+	}
+	type member struct {
+		ExampleID string `parquet:"example_id,dict"`
+		Epoch     int32  `parquet:"epoch,delta"`
+		GroupID   string `parquet:"group_id,optional,dict"` // scores have none
+		From      string `parquet:"forked_from,optional"`
+		Call      *int32 `parquet:"fork_call,optional"`
+	}
+	var rows []int64
+	var some []string
+	row := int64(0)
+	for r, err := range dataset.Each[member](ctx, s.Rows, "", s.Rows.All()) {
+		if err != nil {
+			return nil, nil, err
+		}
+		group := r.GroupID
+		if group == "" {
+			group = formats.GroupOf(r.ExampleID, int(r.Epoch), r.From, r.Call)
+		}
+		if group == id {
+			rows = append(rows, row)
+		} else if len(some) < find.MaxNamed && !slices.Contains(some, group) {
+			some = append(some, strings.Clone(group))
+		}
+		row++
+	}
+	if rows != nil {
+		return s, rows, nil
+	}
+	hint := ""
+	if some != nil {
+		hint = "its groups are " + strings.Join(some, ", ") + ", ..."
+	}
+	return nil, nil, fault.Invalid(s.Rows.URI(), hint, nil, "it has no group %q", id)
+}
+
+// add reads the members twice: for the messages that all share, then for the first
+// that they do not.
+func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) error {
+	var first formats.Trajectory
+	g.Shared = math.MaxInt
+	for _, row := range rows {
+		t, err := oneRow(ctx, s, row)
+		if err != nil {
+			return err
+		}
+		if row == rows[0] {
+			first = *t
+			g.ExampleID, g.Reference = t.ExampleID, formats.AnswerOf(t.Example, s.Rows.Columns)
+		}
+		g.Shared = min(g.Shared, chat.Shared(&first, t, first.Main(), t.Main()))
+		p := Peer{Row: row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
+			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages),
+			Answer: text.Short(t.Answer, text.LineWidth)}
+		p.Trains, p.Why = fate(t, nil, "")
+		g.Members = append(g.Members, p)
+	}
+	g.Statistics()
+	for i, row := range rows {
+		t, err := oneRow(ctx, s, row)
+		if err != nil {
+			return err
+		}
+		if path := t.Main(); g.Shared < len(path) {
+			m := &t.Messages[path[g.Shared]]
+			said := m.Content + m.ContentParts
+			for _, call := range m.ToolCalls {
+				said += " -> " + call.Name + " " + call.Arguments
+			}
+			g.Members[i].Differs = text.Short(m.Role+": "+strings.TrimSpace(said), text.LineWidth)
+		}
+	}
+	return nil
+}
+
+// oneRow reads one joined row.
+func oneRow(ctx context.Context, s *joined.Source, row int64) (out *formats.Trajectory, err error) {
+	for t, err := range s.Each(ctx, dataset.Range{First: row, Rows: 1}, joined.Whole) {
+		if err != nil {
+			return nil, err
+		}
+		one := *t
+		out = &one
+	}
+	return out, nil
+}
+
+func (g *Comparison) Statistics() {
+	var rewards []float64
+	sum := 0.0
+	for i := range g.Members {
+		if r := g.Members[i].Reward; r != nil {
+			rewards, sum = append(rewards, *r), sum+*r
+		}
+	}
+	if n := float64(len(rewards)); n > 0 {
+		mean, low, high := sum/n, slices.Min(rewards), slices.Max(rewards)
+		g.Mean, g.Min, g.Max = &mean, &low, &high
+	}
+}
+
+// decide adds what curate decided of each member.
+func (g *Comparison) decide(ctx context.Context, d *dataset.Dataset) error {
+	var ids []string
+	for i := range g.Members {
+		ids = append(ids, g.Members[i].TrajectoryID)
+	}
+	made, err := decisions(ctx, d, ids)
+	for i := range g.Members {
+		m := &g.Members[i]
+		if c, ok := made[m.TrajectoryID]; ok {
+			m.Trains, m.Why = fate(&formats.Trajectory{Status: m.Status, Advantage: m.Advantage}, &c, "")
+		}
+	}
+	return err
+}
+
+// Write writes the members as a table, in text or in Markdown.
+func (g *Comparison) Write(w io.Writer, markdown bool) error {
+	var b strings.Builder
+	p := &text.Layout{W: &b, Markdown: markdown}
+	if markdown {
+		fmt.Fprintf(&b, "## Group %s\n\n", text.Span(text.Line(g.GroupID)))
+	}
+	p.Field("group", "%s: %s, example %q", text.Line(g.GroupID), plural.Of(len(g.Members), "member"), g.ExampleID)
+	p.Field("dataset", "%s", g.URI)
+	p.Field("reward", "mean %s, %s to %s", text.Exact(g.Mean), text.Exact(g.Min), text.Exact(g.Max))
+	if g.Reference != "" {
+		p.Field("reference", "%s", text.OneLine(g.Reference))
+	}
+	p.Field("shared", "the first %s", plural.Of(g.Shared, "message"))
+	rows := make([][]string, len(g.Members))
+	for i := range g.Members {
+		m := &g.Members[i]
+		rows[i] = []string{fmt.Sprint(m.Row), text.Cell(m.TrajectoryID), fmt.Sprint(m.Generation), text.Cell(m.Status),
+			text.Float(m.Reward), text.Float(m.Advantage),
+			fmt.Sprint(m.SampledTokens), fmt.Sprint(m.Messages), m.Trains, text.Cell(m.Differs)}
+	}
+	p.Table([]string{"row", "trajectory_id", "generation", "status", "reward", "advantage", "sampled", "messages", "trains",
+		fmt.Sprintf("message %d of the path", g.Shared)}, rows)
+	fmt.Fprintln(&b)
+	for i := range g.Members {
+		if m := &g.Members[i]; m.Trains == TrainsNo {
+			p.Field(fmt.Sprintf("row %d", m.Row), "does not train: %s", m.Why)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// RawGroup is Raw for the members of a group, with all their columns and those of
+// the base.
+func RawGroup(ctx context.Context, uri, id string, f func(show.Row) error) error {
+	s, rows, err := membersOf(ctx, uri, id)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		is, err := rawRow(ctx, s, row)
+		if err != nil {
+			return err
+		}
+		if err := f(show.Row{row, is}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

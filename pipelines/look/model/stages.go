@@ -1,0 +1,191 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+)
+
+// Appearance is the row of a dataset in which the trajectory is.
+type Appearance struct {
+	URI string `json:"uri"`
+	Row int64  `json:"row"`
+}
+
+// OfMessage is a number of a sampled message.
+type OfMessage struct {
+	Message int32   `json:"message"`
+	Name    string  `json:"name"`
+	Value   float64 `json:"value"`            // the mean of those of its tokens, if they have their own
+	Tokens  int     `json:"tokens,omitempty"` // that have
+}
+
+// Component is a named reward.
+type Component struct {
+	Name    string   `json:"name"`
+	Value   *float64 `json:"value"`
+	Weight  float64  `json:"weight"`
+	Failure string   `json:"failure,omitempty"`
+	Error   string   `json:"error,omitempty"`
+
+	Traceback string `json:"traceback,omitempty"` // the whole of it, if the error is its last line
+}
+
+// Grouped is the result in one group dataset.
+type Grouped struct {
+	Appearance
+	Estimator   string   `json:"estimator,omitempty"`
+	Compat      string   `json:"compat,omitempty"`
+	GroupID     string   `json:"group_id"`
+	Count       int32    `json:"count"`
+	Valid       int32    `json:"valid"`
+	Mean        *float64 `json:"mean"`
+	StdPop      *float64 `json:"std_pop"`
+	Min         *float64 `json:"min"`
+	Max         *float64 `json:"max"`
+	Reward      *float64 `json:"reward"`
+	Advantage   *float64 `json:"advantage"`
+	NoAdvantage string   `json:"no_advantage,omitempty"`
+
+	Messages    []OfMessage `json:"messages,omitempty"`     // advantages of their own, and weights in losses
+	ChosenOver  []string    `json:"chosen_over,omitempty"`  // trajectories that it is preferred to in _pairs
+	RejectedFor []string    `json:"rejected_for,omitempty"` // trajectories that are preferred to it
+}
+
+// Curated is the decision in one curated dataset.
+type Curated struct {
+	Appearance          // in _decisions
+	Kept       bool     `json:"kept"`
+	Reason     string   `json:"reason,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+	Rules      []string `json:"rules,omitempty"` // the rules that ran, in order
+
+	RowsDigest string
+}
+
+func (a Appearance) String() string { return fmt.Sprintf("%s, row %d", a.URI, a.Row) }
+
+func ComponentsOf(rewards []formats.NamedReward) []Component {
+	components := make([]Component, len(rewards))
+	for i, r := range rewards {
+		components[i] = Component{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure, Error: r.Error}
+	}
+	return components
+}
+
+// Made adds how a dataset's advantages were made.
+func (g *Grouped) Made(d *dataset.Dataset) {
+	var how training.GroupState
+	if json.Unmarshal(d.State, &how) == nil {
+		g.Estimator, g.Compat = how.Estimator, how.Compat
+	}
+}
+
+// Statistics adds the statistics of the group.
+func (g *Grouped) Statistics(ctx context.Context, d *dataset.Dataset) error {
+	for r, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, find.AllOf(d, schema.TableGroups)) {
+		if err != nil {
+			return err
+		}
+		if r.GroupID == g.GroupID {
+			g.Count, g.Valid, g.Mean, g.StdPop, g.Min, g.Max = r.Count, r.Valid, r.Mean, r.StdPop, r.Min, r.Max
+			return nil
+		}
+	}
+	return nil
+}
+
+func (g *Grouped) Pairs(ctx context.Context, d *dataset.Dataset, id string) error {
+	if _, has := d.Tables[schema.TablePairs]; !has {
+		return nil
+	}
+	type pair struct {
+		ChosenID   string `parquet:"chosen_id"`
+		RejectedID string `parquet:"rejected_id"`
+	}
+	for p, err := range dataset.Each[pair](ctx, d, schema.TablePairs, find.AllOf(d, schema.TablePairs)) {
+		if err != nil {
+			return err
+		}
+		switch id {
+		case p.ChosenID:
+			g.ChosenOver = append(g.ChosenOver, strings.Clone(p.RejectedID))
+		case p.RejectedID:
+			g.RejectedFor = append(g.RejectedFor, strings.Clone(p.ChosenID))
+		}
+	}
+	return nil
+}
+
+// RulesOf returns the rules of a curated dataset, in the order they ran.
+func RulesOf(d *dataset.Dataset) []string {
+	var state decision.CurateState
+	_ = json.Unmarshal(d.State, &state) // of another program: none
+	return state.Order
+}
+
+// summary returns the group's statistics in one line, "" if they are not known.
+func (g *Grouped) summary() string {
+	if g.Count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s, %d valid; rewards %s to %s, mean %s, deviation %s", text.Line(g.GroupID), plural.Of(g.Count, "member"),
+		g.Valid, text.Exact(g.Min), text.Exact(g.Max), text.Exact(g.Mean), text.Exact(g.StdPop))
+}
+
+func (g *Grouped) Text(b *strings.Builder) {
+	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
+	fmt.Fprintf(b, "          %s\n", g.summary())
+	fmt.Fprintf(b, "          advantage %s%s", text.Exact(g.Advantage), text.Because(g.NoAdvantage, ""))
+	if g.Estimator != "" {
+		fmt.Fprintf(b, " (%s, compat %s)", g.Estimator, g.Compat)
+	}
+	b.WriteString("\n")
+	WriteMessages(b, g.Messages)
+	if n, m := len(g.ChosenOver), len(g.RejectedFor); n+m > 0 {
+		fmt.Fprintf(b, "          in %s: chosen in %d, rejected in %d\n", plural.Of(n+m, "pair"), n, m)
+	}
+}
+
+func (c *Curated) Text(b *strings.Builder) {
+	fmt.Fprintf(b, "\ncurate    %s\n", c.URI)
+	if c.Kept {
+		fmt.Fprintf(b, "          kept by %s\n", cmp.Or(strings.Join(c.Rules, ", "), "-"))
+		return
+	}
+	fmt.Fprintf(b, "          dropped: %s%s\n", text.Line(c.Reason), text.Because("", c.Detail))
+}
+
+func WriteMessages(b *strings.Builder, all []OfMessage) {
+	for _, x := range all {
+		fmt.Fprintf(b, "          message %d: %s %.6g", x.Message, text.Line(x.Name), x.Value)
+		if x.Tokens > 0 {
+			fmt.Fprintf(b, ", the mean of %s", plural.Of(x.Tokens, "token"))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// ListComponents returns the components of a reward on one line, after a colon.
+func ListComponents(rewards []Component) string {
+	var out []string
+	for _, r := range rewards {
+		out = append(out, fmt.Sprintf("%s = %s, weight %g%s", text.Line(r.Name), text.Exact(r.Value), r.Weight,
+			text.Because(r.Failure, r.Error)))
+	}
+	if out == nil {
+		return ""
+	}
+	return ": " + strings.Join(out, "; ")
+}

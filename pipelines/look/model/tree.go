@@ -1,0 +1,117 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+)
+
+// Place is a message and its depth in the tree.
+type Place struct{ Message, Depth int }
+
+// Places returns the messages in the order in which they are shown: a path keeps its depth,
+// and what branches off it, or has another root, is one deeper. The main path goes
+// on after its branches. Messages that a damaged tree does not reach come last.
+func Places(t *formats.Trajectory) (out []Place) {
+	main := t.Main()
+	children := make(map[int][]int, len(t.Messages))
+	for i := range t.Messages {
+		parent := int(t.Messages[i].Parent)
+		children[parent] = append(children[parent], i)
+	}
+	seen := make([]bool, len(t.Messages))
+	var path func(at, depth int)
+	path = func(at, depth int) {
+		for at >= 0 && !seen[at] {
+			seen[at] = true
+			out = append(out, Place{at, depth})
+			next := continuation(children[at], main)
+			for _, child := range children[at] {
+				if child != next {
+					path(child, depth+1)
+				}
+			}
+			at = next
+		}
+	}
+	first := continuation(children[-1], main)
+	for _, root := range children[-1] {
+		depth := 1
+		if root == first {
+			depth = 0
+		}
+		path(root, depth)
+	}
+	for i := range t.Messages {
+		path(i, 1)
+	}
+	return out
+}
+
+// continuation returns the message with which a path goes on: the one on the main
+// path, else the first; -1 for none.
+func continuation(children, main []int) int {
+	for _, child := range children {
+		if _, on := slices.BinarySearch(main, child); on {
+			return child
+		}
+	}
+	if len(children) == 0 {
+		return -1
+	}
+	return children[0]
+}
+
+// Before returns the message at the same depth that is shown before the one at a
+// place, -1 if a branch begins there.
+func Before(places []Place, at int) int {
+	for i := at - 1; i >= 0 && places[i].Depth >= places[at].Depth; i-- {
+		if places[i].Depth == places[at].Depth {
+			return places[i].Message
+		}
+	}
+	return -1
+}
+
+// branchNames are the reasons of branches that rollout records.
+var branchNames = map[string]string{
+	"choice":   "another choice of the same call",
+	"parallel": "a parallel call",
+	"retry":    "the agent asked again",
+}
+
+// BranchOf returns why a message does not follow the one before it, "" if it does.
+func BranchOf(t *formats.Trajectory, i, before int) string {
+	m := &t.Messages[i]
+	switch {
+	case m.Branch != "":
+		why, known := branchNames[m.Branch]
+		if !known {
+			why = text.Name(m.Branch)
+		}
+		return fmt.Sprintf("branch after message %d: %s", m.Parent, why)
+	case m.Parent < 0 && i > 0:
+		return "a conversation of its own" + ofFunction(t, i)
+	case int(m.Parent) == before:
+		return ""
+	}
+	return fmt.Sprintf("goes on from message %d", m.Parent)
+}
+
+// ofFunction names the agent that a conversation belongs to, if a call below says it.
+func ofFunction(t *formats.Trajectory, root int) string {
+	below := map[int32]bool{int32(root): true}
+	for i := root; i < len(t.Messages); i++ {
+		m := &t.Messages[i]
+		if i != root && !below[m.Parent] {
+			continue
+		}
+		below[int32(i)] = true
+		if m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Function != "" {
+			return ": sub-agent " + text.Name(t.Calls[m.Call].Function)
+		}
+	}
+	return ""
+}

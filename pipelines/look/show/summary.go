@@ -1,0 +1,150 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+)
+
+// Summary is what the rows of a dataset add up to.
+type Summary struct {
+	Statuses  map[string]int64 `json:"statuses"`
+	Lacking   map[string]int64 `json:"lacking,omitempty"` // why trajectories failed, or why rewards or advantages are null
+	Reward    Spread           `json:"reward"`
+	Advantage Spread           `json:"advantage"`
+	Prompt    Spread           `json:"prompt_tokens"`    // zero without the base
+	Sampled   Spread           `json:"sampled_tokens"`   // likewise
+	Lowest    string           `json:"lowest,omitempty"` // the first trajectory with the lowest reward
+}
+
+// Spread describes the values of a column that are numbers.
+type Spread struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	Min   float64 `json:"min"`
+	Max   float64 `json:"max"`
+	Bins  []Bin   `json:"bins,omitempty"` // of the rewards
+
+	distinct []float64 // up to maxBins+1
+}
+
+// Bin counts the values from From to To: the last bin has both ends, and one of a
+// single value has it twice.
+type Bin struct {
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Count int64   `json:"count"`
+}
+
+// maxBins is the number of lines of a histogram.
+const maxBins = 6
+
+func (s *Spread) add(v float64) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return
+	}
+	if s.Count++; s.Count == 1 {
+		s.Min, s.Max = v, v
+	}
+	s.Min, s.Max = min(s.Min, v), max(s.Max, v)
+	s.Mean += (v - s.Mean) / float64(s.Count)
+	if len(s.distinct) <= maxBins && !slices.Contains(s.distinct, v) {
+		s.distinct = append(s.distinct, v)
+	}
+}
+
+// bins makes empty bins: one for each value if these are few.
+func (s *Spread) bins() {
+	if len(s.distinct) <= maxBins {
+		for _, v := range slices.Sorted(slices.Values(s.distinct)) {
+			s.Bins = append(s.Bins, Bin{From: v, To: v})
+		}
+		return
+	}
+	at := func(i int) float64 { return s.Min*(1-float64(i)/maxBins) + s.Max*float64(i)/maxBins }
+	for i := range maxBins {
+		s.Bins = append(s.Bins, Bin{From: at(i), To: at(i + 1)})
+	}
+}
+
+func (s *Spread) count(v float64) {
+	for i := len(s.Bins) - 1; i >= 0; i-- {
+		if v >= s.Bins[i].From || i == 0 {
+			s.Bins[i].Count++
+			return
+		}
+	}
+}
+
+// light are the columns that a summary reads, of every kind of dataset: a kind lacks some.
+type light struct {
+	ID           string   `parquet:"trajectory_id"`
+	Status       string   `parquet:"status,dict"`
+	Reward       *float64 `parquet:"reward,optional"`
+	Advantage    *float64 `parquet:"advantage,optional"`
+	FailureClass string   `parquet:"failure_class,optional,dict"`
+	Failure      string   `parquet:"failure,optional,dict"`
+	NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
+}
+
+// summarized reads the light columns of a dataset, and those of its base, if that
+// is there. Rewards are read twice, for the bins.
+func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
+	s := &Summary{Statuses: map[string]int64{}, Lacking: map[string]int64{}}
+	lowest := math.Inf(1)
+	for r, err := range dataset.Each[light](ctx, d, "", d.All()) {
+		if err != nil {
+			return nil, err
+		}
+		s.Statuses[r.Status]++
+		if why := cmp.Or(r.FailureClass, r.Failure, r.NoAdvantage); why != "" {
+			s.Lacking[why]++
+		}
+		if r.Advantage != nil {
+			s.Advantage.add(*r.Advantage)
+		}
+		if r.Reward == nil {
+			continue
+		}
+		if s.Reward.add(*r.Reward); *r.Reward < lowest {
+			lowest, s.Lowest = *r.Reward, strings.Clone(r.ID)
+		}
+	}
+	if s.Reward.Count == 0 {
+		return s, s.tokens(ctx, d)
+	}
+	s.Reward.bins()
+	for r, err := range dataset.Each[light](ctx, d, "", d.All()) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Reward != nil && !math.IsNaN(*r.Reward) && !math.IsInf(*r.Reward, 0) {
+			s.Reward.count(*r.Reward)
+		}
+	}
+	return s, s.tokens(ctx, d)
+}
+
+// tokens adds the tokens of the rows. A base that is gone has none.
+func (s *Summary) tokens(ctx context.Context, d *dataset.Dataset) error {
+	base, err := d.OpenBase(ctx)
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	type tokens struct {
+		Prompt  int32 `parquet:"prompt_tokens,delta"`
+		Sampled int32 `parquet:"sampled_tokens,delta"`
+	}
+	for r, err := range dataset.Each[tokens](ctx, base, "", base.All()) {
+		if err != nil {
+			return err
+		}
+		s.Prompt.add(float64(r.Prompt))
+		s.Sampled.add(float64(r.Sampled))
+	}
+	return nil
+}

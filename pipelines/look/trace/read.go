@@ -1,0 +1,143 @@
+package trace
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/decision"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+)
+
+func (s *Trace) named(id, example string, epoch, generation int32) {
+	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation = id, example, epoch, generation
+}
+
+// rolled adds what rollout recorded.
+func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where model.Appearance) error {
+	t, err := find.ReadRow[formats.Trajectory](ctx, d, "", where.Row)
+	if err != nil {
+		return err
+	}
+	s.named(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
+	s.Rollout = &RolloutStep{
+		Appearance: where, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error,
+		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls),
+		Branches:     max(0, len(t.Leaves())-1),
+		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
+		Reference: formats.AnswerOf(t.Example, d.Columns), Reward: t.Reward, Rewards: model.ComponentsOf(t.Rewards),
+	}
+	if s.Rollout.Traceback, err = d.Failure(ctx, t.Error); err != nil {
+		return err
+	}
+	for i := range t.Messages {
+		s.Rollout.Messages = append(s.Rollout.Messages, summarize(&t, i))
+	}
+	return nil
+}
+
+func summarize(t *formats.Trajectory, i int) MessageSummary {
+	m := &t.Messages[i]
+	u := MessageSummary{
+		Role: m.Role, Parent: m.Parent, Text: text.Short(strings.TrimSpace(m.Content+m.ContentParts), text.LineWidth),
+		Trained: t.Trained(i), Branch: m.Branch, PrefixBreak: m.PrefixBreak,
+	}
+	if m.Sampled {
+		u.Tokens = len(m.TokenIDs)
+	}
+	u.Reasoning, u.Logprob = text.Short(strings.TrimSpace(m.Reasoning), text.LineWidth), meanLogprob(m)
+	for _, c := range m.ToolCalls {
+		u.ToolCalls = append(u.ToolCalls, c.Name)
+		u.Arguments = append(u.Arguments, text.Short(c.Arguments, text.LineWidth))
+	}
+	return u
+}
+
+// meanLogprob returns the mean of a message's log probabilities, nil for none.
+func meanLogprob(m *formats.Message) *float64 {
+	if len(m.Logprobs) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, l := range m.Logprobs {
+		sum += float64(l)
+	}
+	if sum /= float64(len(m.Logprobs)); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return nil
+	}
+	return &sum
+}
+
+func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where model.Appearance) error {
+	r, err := find.ReadRow[formats.Score](ctx, d, "", where.Row)
+	if err != nil {
+		return err
+	}
+	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
+	components := model.ComponentsOf(r.Rewards)
+	for i := range components {
+		if components[i].Traceback, err = d.Failure(ctx, components[i].Error); err != nil {
+			return err
+		}
+	}
+	scored := Scored{where, r.Reward, components, r.Failure, r.Error, nil}
+	for _, x := range r.Signals {
+		scored.Signals = append(scored.Signals, model.OfMessage{x.Message, x.Component, x.Value, len(x.Values)})
+	}
+	s.Scores = append(s.Scores, scored)
+	return nil
+}
+
+func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, where model.Appearance) error {
+	m, err := find.ReadRow[formats.Member](ctx, d, "", where.Row)
+	if err != nil {
+		return err
+	}
+	s.named(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
+	g := model.Grouped{Appearance: where, GroupID: m.GroupID, Reward: m.Reward, Advantage: m.Advantage, NoAdvantage: m.NoAdvantage}
+	for _, a := range m.Advantages {
+		g.Messages = append(g.Messages, model.OfMessage{a.Message, "advantage", a.Value, len(a.Tokens)})
+	}
+	for _, l := range m.Losses {
+		g.Messages = append(g.Messages, model.OfMessage{l.Message, "weight in the loss " + l.Loss, l.Weight, 0})
+	}
+	g.Made(d)
+	if err := g.Statistics(ctx, d); err != nil {
+		return err
+	}
+	if err := g.Pairs(ctx, d, id); err != nil {
+		return err
+	}
+	s.Groups = append(s.Groups, g)
+	return nil
+}
+
+func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) error {
+	r, err := find.ReadRow[decision.Decision](ctx, d, schema.TableDecisions, row)
+	if err != nil {
+		return err
+	}
+	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
+	s.Curated = append(s.Curated,
+		model.Curated{Appearance: model.Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: model.RulesOf(d),
+			RowsDigest: d.RowsDigest.String()})
+	return nil
+}
+
+// submitted adds the receipts of curated datasets that kept the trajectory.
+func (s *Trace) submitted(receipts []find.Receipt) {
+	for _, r := range receipts {
+		for _, c := range s.Curated {
+			if c.Kept && c.RowsDigest == r.CuratedDigest {
+				s.Submissions = append(s.Submissions,
+					Submission{r.URI, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
+				break
+			}
+		}
+	}
+}
