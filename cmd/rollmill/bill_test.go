@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
@@ -25,7 +25,7 @@ func storedBig(t *testing.T, uri string, groups int) int64 {
 		t.Fatal(err)
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(5, random.Options{Groups: groups, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
+	for group := range randomtest.Trajectories(5, randomtest.Options{Groups: groups, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
 )
@@ -30,7 +30,7 @@ func stored(t *testing.T, uri string) {
 		t.Fatal(err)
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(3, random.Options{Groups: 4, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 20}) {
+	for group := range randomtest.Trajectories(3, randomtest.Options{Groups: 4, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 20}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}

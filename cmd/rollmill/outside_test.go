@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/stages/backends"
 	trainers "github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -150,7 +150,7 @@ func TestFormatFromOutside(t *testing.T) {
 		Files: []exporters.Extension{exporters.JSONL},
 		Lines: exporters.Lines(func(x *exporters.Item) []string { return []string{x.Rows[0].GroupID} }),
 	}
-	foreigntest.Exporter(t, format, [][]formats.Trajectory{random.Group(1, 0, random.Options{})})
+	foreigntest.Exporter(t, format, [][]formats.Trajectory{randomtest.Group(1, 0, randomtest.Options{})})
 	entry := file.KindOf(append(slices.Clip(foreign.Exporters), format))
 	registry := plugin.NewRegistry[backends.TrainerSettings]("backend", entry)
 	changed := replaced(submitCommand, func() *submitSettings {

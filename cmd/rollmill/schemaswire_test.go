@@ -18,7 +18,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -81,7 +81,7 @@ func TestMessagesMatchSchemas(t *testing.T) {
 // TestRewardRequestsMatchTheSchema validates requests about rows with tools,
 // branches and failures.
 func TestRewardRequestsMatchTheSchema(t *testing.T) {
-	for group := range random.Trajectories(5, random.Options{Groups: 4, Generations: 8, Messages: 20, SampledTokens: 200}) {
+	for group := range randomtest.Trajectories(5, randomtest.Options{Groups: 4, Generations: 8, Messages: 20, SampledTokens: 200}) {
 		for i := range group {
 			request, err := score.NewRequest(&score.Row{Trajectory: &group[i], Known: []formats.NamedReward{{Name: "none"}}}, "x", 1)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestRewardRequestsMatchTheSchema(t *testing.T) {
 // with the properties of the JSON request.
 func TestRecordBatchesHaveTheNamesOfTheSchema(t *testing.T) {
 	var stream bytes.Buffer
-	row := random.Group(1, 0, random.Options{Groups: 1, Generations: 1})[0]
+	row := randomtest.Group(1, 0, randomtest.Options{Groups: 1, Generations: 1})[0]
 	if err := arrow.NewRequestWriter(&stream).Write([]arrow.Request{{Trajectory: &row}}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher/teachertest"
@@ -28,7 +28,7 @@ func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	rows := []formats.Trajectory{}
-	for group := range random.Trajectories(3, random.Options{Groups: 8, Generations: 4, Messages: 8, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
+	for group := range randomtest.Trajectories(3, randomtest.Options{Groups: 8, Generations: 4, Messages: 8, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
 		for i := range group {
 			row := &group[i]
 			row.ShapedRewards = nil
@@ -92,7 +92,7 @@ func TestTeacherReachesTheTrainer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	rows := []formats.Trajectory{}
-	for group := range random.Trajectories(4, random.Options{Groups: 4, Generations: 3, Messages: 8, SampledTokens: 12, PromptTokens: 10, Branches: 0.5}) {
+	for group := range randomtest.Trajectories(4, randomtest.Options{Groups: 4, Generations: 3, Messages: 8, SampledTokens: 12, PromptTokens: 10, Branches: 0.5}) {
 		rows = append(rows, group...)
 	}
 	writeRollout(t, at("rollout"), rows)

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -119,8 +119,8 @@ func writeVersion(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(1,
-		random.Options{Groups: 6, Generations: 4, Messages: 4, SampledTokens: 60, PromptTokens: 40, Failures: 0.2, Branches: 0.3}) {
+	for group := range randomtest.Trajectories(1,
+		randomtest.Options{Groups: 6, Generations: 4, Messages: 4, SampledTokens: 60, PromptTokens: 40, Failures: 0.2, Branches: 0.3}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}

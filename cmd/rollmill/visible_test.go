@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -57,8 +57,8 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	id, group := "", ""
-	for rows := range random.Trajectories(1,
-		random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
+	for rows := range randomtest.Trajectories(1,
+		randomtest.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
 		for i := range rows {
 			plant(reflect.ValueOf(&rows[i]).Elem(), "")
 			if rows[i].Status == outcomes.StatusOK {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // Rows are the same in both formats as in our Parquet files, as another reader
@@ -23,8 +23,8 @@ import (
 // has first.
 func TestRowsAreThoseOfParquet(t *testing.T) {
 	zero := math.Copysign(0, -1)
-	rows := slices.Concat(slices.Collect(random.Trajectories(3,
-		random.Options{Groups: 40, Scored: true, Failures: 0.3, Unscored: 0.3, Branches: 0.3, SampledTokens: 60, PromptTokens: 40}))...)
+	rows := slices.Concat(slices.Collect(randomtest.Trajectories(3,
+		randomtest.Options{Groups: 40, Scored: true, Failures: 0.3, Unscored: 0.3, Branches: 0.3, SampledTokens: 60, PromptTokens: 40}))...)
 	rows = append(rows, formats.Trajectory{}, formats.Trajectory{TrajectoryID: "\xff", Reward: &zero, StartedAt: 1, ShapedRewards: []float64{1},
 		Messages:   []formats.Message{{}, {ToolCalls: []formats.ToolCall{{}}, Logprobs: []float32{-math.SmallestNonzeroFloat32}}},
 		Candidates: []formats.Candidate{{}}})

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 )
 
 var stores atomic.Int64
@@ -62,7 +62,7 @@ func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 		t.Fatalf("%d parts", len(d.Parts))
 	}
 	bucket := d.Bucket
-	var alone, ahead counting.Counter
+	var alone, ahead countingtest.Counter
 	d.Bucket = alone.Wrap(bucket)
 	for i := range int64(parts) {
 		_, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", dataset.Range{i * rows, rows})

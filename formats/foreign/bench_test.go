@@ -8,12 +8,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // BenchmarkExport writes rows of about 28 kB; MB/s are of the files written.
 func BenchmarkExport(b *testing.B) {
-	groups := slices.Collect(random.Trajectories(5, random.Options{Groups: 8, Scored: true}))
+	groups := slices.Collect(randomtest.Trajectories(5, randomtest.Options{Groups: 8, Scored: true}))
 	for _, f := range exporters.Exports(Exporters) {
 		if len(f.Format.Exports) == 0 {
 			continue

@@ -7,16 +7,16 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // groups returns groups of conversations with one answer each, good and bad,
 // for which every format has a row, without tools, and longer ones with tools.
 func groups() [][]formats.Trajectory {
-	short := random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}
-	long := random.Options{Groups: 2, Run: "long", Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100,
+	short := randomtest.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}
+	long := randomtest.Options{Groups: 2, Run: "long", Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100,
 		PromptTokens: 100}
-	out := slices.Collect(random.Trajectories(7, short))
+	out := slices.Collect(randomtest.Trajectories(7, short))
 	for _, group := range out {
 		for i := range group {
 			group[i].ToolSets = nil
@@ -25,7 +25,7 @@ func groups() [][]formats.Trajectory {
 			}
 		}
 	}
-	out = slices.AppendSeq(out, random.Trajectories(8, long))
+	out = slices.AppendSeq(out, randomtest.Trajectories(8, long))
 	for _, group := range out {
 		for i := range group {
 			advantage, reward := float64(2*(i%2)-1), float64(i%2)

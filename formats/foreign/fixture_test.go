@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -15,9 +15,9 @@ import (
 // differ in: images, right-to-left text, branches, rewritten prompts, tools,
 // failures, numbers that JSON does not have.
 func fixture() [][]formats.Trajectory {
-	o := random.Options{Groups: 3, Generations: 3, Scored: true, Failures: 0.2, Branches: 0.3, SampledTokens: 40,
+	o := randomtest.Options{Groups: 3, Generations: 3, Scored: true, Failures: 0.2, Branches: 0.3, SampledTokens: 40,
 		PromptTokens: 40, Messages: 6}
-	out := slices.Collect(random.Trajectories(11, o))
+	out := slices.Collect(randomtest.Trajectories(11, o))
 	for _, group := range out {
 		for i := range group {
 			advantage := float64(i) - 1

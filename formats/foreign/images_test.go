@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // TestImages: a row with an image is written with it, counted as without it, or
@@ -92,8 +92,8 @@ func read(t *testing.T, f exporters.Format, file []byte) string {
 
 // seeing returns groups of one answer each, whose prompts have an image.
 func seeing() (out [][]formats.Trajectory) {
-	for group := range random.Trajectories(7,
-		random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
+	for group := range randomtest.Trajectories(7,
+		randomtest.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
 		for i := range group {
 			advantage, reward := float64(2*(i%2)-1), float64(i%2)
 			group[i].Advantage, group[i].Reward = &advantage, &reward

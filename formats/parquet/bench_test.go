@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // wide is 2048 rows of about 28 kB, made once.
 var wide = sync.OnceValues(func() (groups [][]formats.Trajectory, logical int64) {
 	leaves := layoutOf[formats.Trajectory]().leaves
-	for rows := range random.Trajectories(1, random.Options{Groups: 256, Scored: true}) {
+	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 256, Scored: true}) {
 		groups = append(groups, rows)
 		for _, l := range leaves {
 			logical += l.bytesOf(rowSliceOf(rows))
@@ -26,7 +26,7 @@ var wide = sync.OnceValues(func() (groups [][]formats.Trajectory, logical int64)
 })
 
 var thin = sync.OnceValue(func() (groups [][]formats.Score) {
-	for rows := range random.Scores(1, random.Options{Groups: 32768}) {
+	for rows := range randomtest.Scores(1, randomtest.Options{Groups: 32768}) {
 		groups = append(groups, rows)
 	}
 	return groups

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // Rows of one group that are in two files give the same result as rows that
 // were written together: whole groups in a row group, in files that can be
 // copied again and that other tools read.
 func TestCopyFromSeveralFiles(t *testing.T) {
-	large := slices.Collect(random.Trajectories(3,
-		random.Options{Groups: 4, Generations: 4, Messages: 3, SampledTokens: 150_000}))
+	large := slices.Collect(randomtest.Trajectories(3,
+		randomtest.Options{Groups: 4, Generations: 4, Messages: 3, SampledTokens: 150_000}))
 	for name, groups := range map[string][][]formats.Trajectory{"large groups": large,
 		"everything that rows have": varied(60)} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -85,7 +85,7 @@ func rewritten[T any](t testing.TB, rows []T) {
 // compression.
 func seedFiles(t testing.TB) (wide, scores, groups, lists []byte) {
 	var trajectories [][]formats.Trajectory
-	for rows := range random.Trajectories(5, random.Options{Groups: 2, Scored: true}) {
+	for rows := range randomtest.Trajectories(5, randomtest.Options{Groups: 2, Scored: true}) {
 		for i := range rows {
 			rows[i].Messages = rows[i].Messages[:min(2, len(rows[i].Messages))]
 			for j := range rows[i].Messages {
@@ -97,7 +97,7 @@ func seedFiles(t testing.TB) (wide, scores, groups, lists []byte) {
 		trajectories = append(trajectories, rows[:min(2, len(rows))])
 	}
 	var thin [][]formats.Score
-	for rows := range random.Scores(5, random.Options{Groups: 2}) {
+	for rows := range randomtest.Scores(5, randomtest.Options{Groups: 2}) {
 		thin = append(thin, rows)
 	}
 	stats := []formats.GroupStats{{GroupID: "g"}, {GroupID: "h"}}

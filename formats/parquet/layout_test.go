@@ -17,7 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // epoch returns a file of several row groups with small and large groups: some
@@ -34,8 +34,8 @@ func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *File) {
 }
 
 var madeEpoch = sync.OnceValues(func() (groups [][]formats.Trajectory, data []byte) {
-	for rows := range random.Trajectories(5,
-		random.Options{Groups: 1100, Generations: 8, SampledTokens: 50, PromptTokens: 30, Messages: 3, Scored: true}) {
+	for rows := range randomtest.Trajectories(5,
+		randomtest.Options{Groups: 1100, Generations: 8, SampledTokens: 50, PromptTokens: 30, Messages: 3, Scored: true}) {
 		groups = append(groups, rows)
 	}
 	for i := 10; i < len(groups); i += 50 {

@@ -12,13 +12,13 @@ import (
 	"weak"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // large is a file of three row groups of 3 MB each, in chunks of up to 1 MB.
 var large = sync.OnceValue(func() []byte {
 	var group []formats.Trajectory
-	for rows := range random.Trajectories(3, random.Options{Groups: 40, Scored: true}) {
+	for rows := range randomtest.Trajectories(3, randomtest.Options{Groups: 40, Scored: true}) {
 		group = append(group, rows...)
 	}
 	var buf bytes.Buffer
@@ -179,8 +179,8 @@ func TestSomeRowsOfLargeRowGroups(t *testing.T) {
 // cost at most two requests after the one for the footer.
 func TestSomeRowsOfAFullRowGroup(t *testing.T) {
 	var groups [][]formats.Trajectory
-	for rows := range random.Trajectories(1,
-		random.Options{Groups: 100, Scored: true, SampledTokens: 2000, PromptTokens: 500, Messages: 20}) {
+	for rows := range randomtest.Trajectories(1,
+		randomtest.Options{Groups: 100, Scored: true, SampledTokens: 2000, PromptTokens: 500, Messages: 20}) {
 		groups = append(groups, rows)
 	}
 	var buf bytes.Buffer

@@ -11,15 +11,15 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // varied is rows with everything that rows have: failures, branches, rewards,
 // tool calls, candidates, nulls and empty lists.
 func varied(groups int) [][]formats.Trajectory {
 	var out [][]formats.Trajectory
-	for rows := range random.Trajectories(7,
-		random.Options{Groups: groups, Generations: 4, SampledTokens: 60, PromptTokens: 40,
+	for rows := range randomtest.Trajectories(7,
+		randomtest.Options{Groups: groups, Generations: 4, SampledTokens: 60, PromptTokens: 40,
 			Messages: 6, Failures: 0.3, Branches: 0.3, Unscored: 0.2, Scored: true}) {
 		for i := range rows {
 			if i%2 == 0 {
@@ -124,7 +124,7 @@ func TestParquetGoReadsTheSame(t *testing.T) {
 
 func TestThinRowsComeBack(t *testing.T) {
 	var scores [][]formats.Score
-	for rows := range random.Scores(3, random.Options{Groups: 3000, Generations: 3, Failures: 0.2, Unscored: 0.3}) {
+	for rows := range randomtest.Scores(3, randomtest.Options{Groups: 3000, Generations: 3, Failures: 0.2, Unscored: 0.3}) {
 		scores = append(scores, rows)
 	}
 	data := fileOf(t, scores)

@@ -19,7 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -74,7 +74,7 @@ func TestZstdCodesLiterals(t *testing.T) {
 		P []float32 `parquet:"p,list" parquet-element:",split"`
 	}
 	var rows []row
-	for group := range random.Trajectories(1, random.Options{Groups: 4}) {
+	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 4}) {
 		for _, t := range group {
 			for _, m := range t.Messages {
 				rows = append(rows, row{m.Logprobs})

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // WriteGroups gives the bytes that a Write for each group gives, whatever it
 // takes at once.
 func TestWriteGroups(t *testing.T) {
 	var groups [][]formats.Trajectory
-	for rows := range random.Trajectories(3, random.Options{Groups: 40, Scored: true}) {
+	for rows := range randomtest.Trajectories(3, randomtest.Options{Groups: 40, Scored: true}) {
 		groups = append(groups, rows)
 	}
 	for i := range 9000 { // more than two row groups, with some large rows among the small

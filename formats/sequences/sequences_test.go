@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/training"
 )
@@ -283,7 +283,7 @@ func TestProblemsAreNamed(t *testing.T) {
 func TestWeights(t *testing.T) {
 	var batch [][]sequences.Sequence
 	var totals sequences.Totals
-	for group := range random.Trajectories(3, random.Options{Groups: 6, Branches: 0.5, SampledTokens: 60, PromptTokens: 30}) {
+	for group := range randomtest.Trajectories(3, randomtest.Options{Groups: 6, Branches: 0.5, SampledTokens: 60, PromptTokens: 30}) {
 		for i := range group {
 			list, problem := sequences.Of(&group[i])
 			if problem != nil {

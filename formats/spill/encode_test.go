@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
 func TestAppend(t *testing.T) {
 	var all []formats.Trajectory
-	for rows := range random.Trajectories(1, random.Options{Groups: 3, Generations: 3, Failures: 0.3, Messages: 4, SampledTokens: 20, PromptTokens: 5}) {
+	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 3, Generations: 3, Failures: 0.3, Messages: 4, SampledTokens: 20, PromptTokens: 5}) {
 		all = append(all, rows...)
 	}
 	zero, none, version := 0.0, math.NaN(), int64(0)

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // BenchmarkDoctor shows rows to the checks that submit makes of each row.
 func BenchmarkDoctor(b *testing.B) {
 	var rows []formats.Trajectory
-	for group := range random.Trajectories(1, random.Options{Groups: 50, Scored: true}) {
+	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 50, Scored: true}) {
 		rows = append(rows, group...)
 	}
 	b.ReportAllocs()

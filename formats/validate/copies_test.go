@@ -3,11 +3,11 @@ package validate
 import (
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 func TestDuplicateIDInAGroup(t *testing.T) {
-	rows := random.Group(3, 0, random.Options{Generations: 4, SampledTokens: 40, PromptTokens: 20})
+	rows := randomtest.Group(3, 0, randomtest.Options{Generations: 4, SampledTokens: 40, PromptTokens: 20})
 	find := func() int64 {
 		c := newCopies()
 		for i := range rows {

@@ -8,36 +8,36 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
-var mixed = random.Options{Groups: 60, Generations: 4, SampledTokens: 80, PromptTokens: 40,
+var mixed = randomtest.Options{Groups: 60, Generations: 4, SampledTokens: 80, PromptTokens: 40,
 	Scored: true, Failures: 0.4, Unscored: 0.3, Branches: 0.4}
 
 func TestRandomRowsAreValid(t *testing.T) {
-	for group := range random.Trajectories(3, mixed) {
+	for group := range randomtest.Trajectories(3, mixed) {
 		for i := range group {
 			if p := Trajectory(&group[i]); len(p) > 0 {
 				t.Errorf("%s %s: %v", group[i].TrajectoryID, group[i].Status, p)
 			}
 		}
 	}
-	for group := range random.Scores(3, mixed) {
+	for group := range randomtest.Scores(3, mixed) {
 		for i := range group {
 			if p := Score(&group[i]); len(p) > 0 {
 				t.Errorf("score %d: %v", i, p)
 			}
 		}
 	}
-	for group := range random.Members(3, mixed) {
+	for group := range randomtest.Members(3, mixed) {
 		for i := range group {
 			if p := Member(&group[i]); len(p) > 0 {
 				t.Errorf("member %d: %v", i, p)
 			}
 		}
 	}
-	bare := random.Options{NoTokens: true}
-	for _, row := range random.Group(3, 0, bare) {
+	bare := randomtest.Options{NoTokens: true}
+	for _, row := range randomtest.Group(3, 0, bare) {
 		if p := Trajectory(&row); len(p) > 0 {
 			t.Errorf("without token ids: %v", p)
 		}
@@ -47,7 +47,7 @@ func TestRandomRowsAreValid(t *testing.T) {
 // row returns a complete row: messages 0 and 1 are input, 2 is sampled with a
 // tool call, 3 is the tool's answer, the last is sampled.
 func row() *formats.Trajectory {
-	for group := range random.Trajectories(3, random.Options{Groups: 20, Messages: 9, SampledTokens: 40, PromptTokens: 20, Scored: true}) {
+	for group := range randomtest.Trajectories(3, randomtest.Options{Groups: 20, Messages: 9, SampledTokens: 40, PromptTokens: 20, Scored: true}) {
 		if t := &group[0]; len(t.Messages) >= 5 {
 			t.Candidates = []formats.Candidate{{Message: 2, Content: "other"}}
 			return t

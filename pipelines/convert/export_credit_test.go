@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/storage"
@@ -21,9 +21,9 @@ import (
 // exported.
 func TestExportRefusesCreditOfMessages(t *testing.T) {
 	root := t.TempDir()
-	o := random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 30, PromptTokens: 30, Scored: true}
+	o := randomtest.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 30, PromptTokens: 30, Scored: true}
 	var groups [][]formats.Trajectory
-	for rows := range random.Trajectories(9, o) {
+	for rows := range randomtest.Trajectories(9, o) {
 		for i := range rows {
 			advantage := float64(i) - 1.5
 			rows[i].Advantage = &advantage

@@ -23,7 +23,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -54,11 +54,11 @@ func written[T any](t *testing.T, uri string, spec manifest.Spec, groups [][]T, 
 }
 
 // small trajectories, some of which failed and some of which branch.
-var small = random.Options{Groups: 12, Generations: 4, Messages: 5, SampledTokens: 30, PromptTokens: 30, Failures: 0.2, Branches: 0.2}
+var small = randomtest.Options{Groups: 12, Generations: 4, Messages: 5, SampledTokens: 30, PromptTokens: 30, Failures: 0.2, Branches: 0.2}
 
-func rollout(t *testing.T, root string, o random.Options) (*dataset.Dataset, [][]formats.Trajectory) {
+func rollout(t *testing.T, root string, o randomtest.Options) (*dataset.Dataset, [][]formats.Trajectory) {
 	t.Helper()
-	groups := slices.Collect(random.Trajectories(9, o))
+	groups := slices.Collect(randomtest.Trajectories(9, o))
 	return written(t, storage.Join(root, "rollout"), manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, groups, -1), groups
 }
 
@@ -66,7 +66,7 @@ func rollout(t *testing.T, root string, o random.Options) (*dataset.Dataset, [][
 func grouped(t *testing.T, root string) (*dataset.Dataset, []formats.Trajectory) {
 	t.Helper()
 	base, wide := rollout(t, root, small)
-	members := slices.Collect(random.Members(9, small))
+	members := slices.Collect(randomtest.Members(9, small))
 	uri := storage.Join(root, "group")
 	ref := base.Ref("base", uri)
 	d := written(t, uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []manifest.Ref{ref}, Base: &ref}, members, 0)
@@ -136,7 +136,7 @@ func TestScoresHaveNoAdvantages(t *testing.T) {
 		manifest.Spec{Stage: "curate", Version: 1, Kind: schema.KindTrajectories, Inputs: []manifest.Ref{ref}}, wide, 0)
 	ref = base.Ref("base", base.URI())
 	d := written(t, filepath.Join(root, "score"), manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref},
-		slices.Collect(random.Scores(9, small)), 0)
+		slices.Collect(randomtest.Scores(9, small)), 0)
 	var out bytes.Buffer
 	if _, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out}); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestScoresHaveNoAdvantages(t *testing.T) {
 func TestRowsThatDoNotMatchAreRefused(t *testing.T) {
 	root := t.TempDir()
 	base, _ := rollout(t, root, small)
-	scores := slices.Collect(random.Scores(9, small))
+	scores := slices.Collect(randomtest.Scores(9, small))
 	scores[2][1], scores[2][2] = scores[2][2], scores[2][1]
 	uri := filepath.Join(root, "score")
 	ref := base.Ref("base", uri)
@@ -307,7 +307,7 @@ func TestFilters(t *testing.T) {
 // from whole groups.
 func TestScatteredGroups(t *testing.T) {
 	root := t.TempDir()
-	base, wide := rollout(t, root, random.Options{Groups: 2, Generations: 4, Messages: 3, SampledTokens: 9, PromptTokens: 9})
+	base, wide := rollout(t, root, randomtest.Options{Groups: 2, Generations: 4, Messages: 3, SampledTokens: 9, PromptTokens: 9})
 	uri := filepath.Join(root, "group")
 	ref := base.Ref("base", uri)
 	shard, err := shards.Begin(t.Context(), uri, manifest.Spec{Stage: "group", Version: 1, Kind: schema.KindGroups, Inputs: []manifest.Ref{ref}, Base: &ref},

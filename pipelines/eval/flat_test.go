@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
@@ -131,7 +131,7 @@ func scored(ctx context.Context, t *rapid.T, root string, scattered bool) string
 	var rows []formats.Trajectory
 	seed := rapid.Uint64().Draw(t, "seed")
 	r := rand.New(rand.NewPCG(seed, 1))
-	for g := range random.Trajectories(int64(seed>>1), random.Options{Groups: 6, Generations: 4, Messages: 6, SampledTokens: 6, PromptTokens: 8, Failures: .2}) {
+	for g := range randomtest.Trajectories(int64(seed>>1), randomtest.Options{Groups: 6, Generations: 4, Messages: 6, SampledTokens: 6, PromptTokens: 8, Failures: .2}) {
 		for i := range g {
 			g[i].Metadata = fmt.Sprintf(`{"role":"%d"}`, r.IntN(2))
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 )
 
 // sharded writes random trajectories in shards.
@@ -29,7 +29,7 @@ func sharded(t *testing.T, uri string, of int) *dataset.Dataset {
 			t.Fatal(err)
 		}
 		if err := shards.NewTable[formats.Trajectory](s, "", -1).
-			Write(t.Context(), random.Group(2, i, random.Options{Generations: 2, Messages: 3})); err != nil {
+			Write(t.Context(), randomtest.Group(2, i, randomtest.Options{Generations: 2, Messages: 3})); err != nil {
 			t.Fatal(err)
 		}
 		res, err := s.Commit(t.Context(), shards.Outcome{})
@@ -91,7 +91,7 @@ func TestLookingIsCheap(t *testing.T) {
 		if !dry {
 			compacted(t.Context(), t, uri, CompactOptions{PartSize: 1e6})
 		}
-		var n counting.Counter
+		var n countingtest.Counter
 		compacted(storage.Wrapping(t.Context(), n.Wrap), t, uri, CompactOptions{PartSize: 1e6, DryRun: dry})
 		if reads, lists := n.Ops("read"), n.Ops("list"); reads != 1 || lists != 0 {
 			t.Errorf("%d reads, %d lists", reads, lists)

@@ -24,7 +24,7 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -482,7 +482,7 @@ func TestPlanWithoutTheRightToWrite(t *testing.T) {
 func TestLookIsCheap(t *testing.T) {
 	root := t.TempDir()
 	line(t, root)
-	var n counting.Counter
+	var n countingtest.Counter
 	if _, err := Look(storage.Wrapping(t.Context(), n.Wrap), PruneOptions{Root: root, KeepEpochs: 1, Drop: []string{"rollout"}, later: later}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -42,20 +42,20 @@ func written[T any](t testing.TB, uri string, spec manifest.Spec, groups [][]T, 
 	return d
 }
 
-var rowsOfTests = random.Options{Groups: 150, Generations: 4, Messages: 3, SampledTokens: 30, PromptTokens: 20, Failures: 0.2, Epoch: 0}
+var rowsOfTests = randomtest.Options{Groups: 150, Generations: 4, Messages: 3, SampledTokens: 30, PromptTokens: 20, Failures: 0.2, Epoch: 0}
 
 // scoredEpoch writes a rollout and two datasets of scores, of which the second moves
 // the component style of some rows.
 func scoredEpoch(t testing.TB, root string, change func([]formats.Trajectory)) []formats.Score {
 	t.Helper()
-	groups := slices.Collect(random.Trajectories(1, rowsOfTests))
+	groups := slices.Collect(randomtest.Trajectories(1, rowsOfTests))
 	for _, g := range groups {
 		change(g)
 	}
 	base := written(t, storage.Join(root, "epoch-0", "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1)
 	var all []formats.Score
 	for _, name := range []string{"score", "score-2"} {
-		scores := slices.Collect(random.Scores(1, rowsOfTests))
+		scores := slices.Collect(randomtest.Scores(1, rowsOfTests))
 		at := 0
 		for _, g := range scores {
 			for i := range g {

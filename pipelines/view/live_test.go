@@ -26,7 +26,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -259,7 +259,7 @@ func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	}
 	write()
 	write()
-	var c counting.Counter
+	var c countingtest.Counter
 	ctx := storage.Wrapping(t.Context(), c.Wrap)
 	var j journal
 	poll := func(want string) {

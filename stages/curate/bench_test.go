@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -23,13 +23,13 @@ func BenchmarkCurate(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("ROLLMILL_BENCH_ROWS")); err == nil {
 		rows = n
 	}
-	b.Run("8x28kB", func(b *testing.B) { benchCurate(b, random.Options{Groups: rows / 8}) })
+	b.Run("8x28kB", func(b *testing.B) { benchCurate(b, randomtest.Options{Groups: rows / 8}) })
 	b.Run("64x2kB", func(b *testing.B) {
-		benchCurate(b, random.Options{Groups: rows / 4, Generations: 64, Messages: 3, SampledTokens: 220, PromptTokens: 140})
+		benchCurate(b, randomtest.Options{Groups: rows / 4, Generations: 64, Messages: 3, SampledTokens: 220, PromptTokens: 140})
 	})
 }
 
-func benchCurate(b *testing.B, of random.Options) {
+func benchCurate(b *testing.B, of randomtest.Options) {
 	in := randomGroups(b, filepath.Join(b.TempDir(), "group"), of)
 	b.ReportAllocs()
 	n, kept := 0, int64(0)
@@ -45,12 +45,12 @@ func benchCurate(b *testing.B, of random.Options) {
 
 // randomGroups groups rows of the generator at uri, in parts of several
 // groups, next to the rollouts.
-func randomGroups(t testing.TB, uri string, o random.Options) string {
+func randomGroups(t testing.TB, uri string, o randomtest.Options) string {
 	t.Helper()
 	base := uri + "-rollout"
 	s := begin(t, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"epoch": o.Epoch}}, 0, 1)
 	w := shards.NewTable[formats.Trajectory](s, "", -1)
-	for rows := range random.Trajectories(1, o) {
+	for rows := range randomtest.Trajectories(1, o) {
 		check(t, w.Write(t.Context(), rows))
 	}
 	commit(t, s)
@@ -59,7 +59,7 @@ func randomGroups(t testing.TB, uri string, o random.Options) string {
 	members := shards.NewTable[formats.Member](s, "", 0)
 	stats := shards.NewTable[formats.GroupStats](s, schema.TableGroups, -1)
 	first := int64(0)
-	for rows := range random.Members(1, o) {
+	for rows := range randomtest.Members(1, o) {
 		check(t, members.Write(t.Context(), rows))
 		check(t, stats.Write(t.Context(), []formats.GroupStats{statisticsOf(rows, first)}))
 		first += int64(len(rows))

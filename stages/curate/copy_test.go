@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -21,11 +21,11 @@ import (
 func TestCopiedAndDecodedRowsAreTheSame(t *testing.T) {
 	some := func(o *curate.Options) { ask(*o, "sample-groups", 0.3) }
 	parts := func(o *curate.Options) { ask(*o, "sample-trajectories", 0.5) }
-	tiny := random.Options{Groups: 200, Generations: 3, Messages: 3, SampledTokens: 12, PromptTokens: 10}
-	medium := random.Options{Groups: 24, Generations: 6, SampledTokens: 900, Branches: 0.3}
-	large := random.Options{Groups: 1, Generations: 6, Messages: 4, SampledTokens: 400_000} // two pages a group
+	tiny := randomtest.Options{Groups: 200, Generations: 3, Messages: 3, SampledTokens: 12, PromptTokens: 10}
+	medium := randomtest.Options{Groups: 24, Generations: 6, SampledTokens: 900, Branches: 0.3}
+	large := randomtest.Options{Groups: 1, Generations: 6, Messages: 4, SampledTokens: 400_000} // two pages a group
 	for name, c := range map[string]struct {
-		sizes    random.Options
+		sizes    randomtest.Options
 		failures float64
 		rules    func(*curate.Options)
 	}{
@@ -83,7 +83,7 @@ func decodedRows(t *testing.T, o curate.Options, out string) *dataset.Dataset {
 
 // Rules that look at whole rows, and advantages made anew, go with copying.
 func TestRowRulesAndCopies(t *testing.T) {
-	in := randomGroups(t, "mem://"+t.Name()+"/group", random.Options{Groups: 40, SampledTokens: 300, Failures: 0.2})
+	in := randomGroups(t, "mem://"+t.Name()+"/group", randomtest.Options{Groups: 40, SampledTokens: 300, Failures: 0.2})
 	o := options(in, in+"-copied")
 	ask(o, "keep-flat", true, "check-logprobs", true, "drop-duplicates", true, "max-sampled-tokens", 320)
 	_, copied := run(t, o)

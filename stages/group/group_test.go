@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
@@ -229,7 +229,7 @@ func TestSecondRunDoesNothing(t *testing.T) {
 // Scores beside a base give the rows that wide rewards give, and shards the
 // rows of one.
 func TestThinInputAndShards(t *testing.T) {
-	base, scores := randomScores(t, random.Options{Groups: 60, Generations: 5, Failures: 0.2, Unscored: 0.1, Messages: 3, SampledTokens: 5, PromptTokens: 5}, 3)
+	base, scores := randomScores(t, randomtest.Options{Groups: 60, Generations: 5, Failures: 0.2, Unscored: 0.1, Messages: 3, SampledTokens: 5, PromptTokens: 5}, 3)
 	_, d := run(t, options(scores, base+"-one"))
 	if d.Rows != 300 || d.Base == nil {
 		t.Fatalf("%d rows, base %v", d.Rows, d.Base)
@@ -280,7 +280,7 @@ func must[T any](v T, err error) T {
 }
 
 // randomScores writes wide rows in so many parts, and scores beside them.
-func randomScores(t testing.TB, ro random.Options, parts int) (base, scores string) {
+func randomScores(t testing.TB, ro randomtest.Options, parts int) (base, scores string) {
 	t.Helper()
 	ctx := context.Background()
 	base = "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/rollout"
@@ -290,7 +290,7 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 		s := must(shards.Begin(ctx, base, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{Shard: i, Of: parts}))
 		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		rename := func(id *string) { *id = fmt.Sprintf("%d-%s", i, *id) }
-		for rows := range random.Trajectories(int64(i), ro) {
+		for rows := range randomtest.Trajectories(int64(i), ro) {
 			for k := range rows {
 				rename(&rows[k].ExampleID)
 			}
@@ -298,7 +298,7 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 				t.Fatal(err)
 			}
 		}
-		for rows := range random.Scores(int64(i), ro) {
+		for rows := range randomtest.Scores(int64(i), ro) {
 			for k := range rows {
 				rename(&rows[k].ExampleID)
 			}

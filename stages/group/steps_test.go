@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
@@ -24,7 +24,7 @@ import (
 
 // stepped returns random trajectories of several turns, most with shaped rewards.
 func stepped() (rows []formats.Trajectory, steps [][]int) {
-	for g := range random.Trajectories(5, random.Options{Groups: 12, Generations: 4, Messages: 9, SampledTokens: 5, PromptTokens: 5, Scored: true,
+	for g := range randomtest.Trajectories(5, randomtest.Options{Groups: 12, Generations: 4, Messages: 9, SampledTokens: 5, PromptTokens: 5, Scored: true,
 		Branches: 0.3, Failures: 0.1}) {
 		rows = append(rows, g...)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -34,7 +34,7 @@ func (r remembered) Stored(_ context.Context, a rollout.Attempt) (formats.Trajec
 // the rows are like and however their base lies in parts: tiny ones, of which
 // many share a page, and such that fill several.
 func TestExtendingIsRollingOutMore(t *testing.T) {
-	for name, like := range map[string]random.Options{
+	for name, like := range map[string]randomtest.Options{
 		"tiny":   {Groups: 90, SampledTokens: 10, PromptTokens: 8, Messages: 3, Failures: 0.3},
 		"medium": {Groups: 40, SampledTokens: 900, Messages: 4, Branches: 0.3, Failures: 0.2},
 		"large":  {Groups: 3, SampledTokens: 60_000, Messages: 3},
@@ -46,7 +46,7 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 			*o.MaxFailureRate = 1
 			var planRows []planRow
 			var list []formats.Example
-			for rows := range random.Trajectories(11, like) {
+			for rows := range randomtest.Trajectories(11, like) {
 				id := rows[0].ExampleID
 				list = append(list, formats.Example{ID: id, Row: len(list)})
 				planRows = append(planRows, planRow{example: id, n: 2})

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -20,7 +20,7 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(1, random.Options{Groups: 512, Messages: 20, SampledTokens: 2000}) {
+	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 512, Messages: 20, SampledTokens: 2000}) {
 		if err := table.Write(b.Context(), group); err != nil {
 			b.Fatal(err)
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -50,7 +50,7 @@ func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, to := place("rollout"), place("score")
 			d := realistic(t, in, 200)
-			var moved counting.Counter
+			var moved countingtest.Counter
 			ctx := storage.Wrapping(t.Context(), moved.Wrap)
 			if _, err := score.Run(ctx, options(t, in, to, "short=expr:len(answer) < 100 ? 1 : 0")); err != nil {
 				t.Fatal(err)
@@ -107,7 +107,7 @@ func TestNoTokenIsReadForTheMessages(t *testing.T) {
 		in := storage.Join(root, "rollout")
 		d := realistic(t, in, 240)
 		for i, spec := range []string{"expr:len(messages) + len(example)", "match:contains", "steps:len(message.content)"} {
-			var moved counting.Counter
+			var moved countingtest.Counter
 			if _, err := score.Run(storage.Wrapping(t.Context(), moved.Wrap), options(t, in, storage.Join(root, fmt.Sprint("score-", i)), spec)); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestNoTokenIsReadForTheMessages(t *testing.T) {
 }
 
 // chunk is where a column of a row group lies.
-type chunk counting.Span
+type chunk countingtest.Span
 
 func (c chunk) size() int64 { return c.End - c.First }
 
@@ -262,7 +262,7 @@ func writeRealistic(ctx context.Context, uri string, groups int, failures float6
 		return err
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(3, random.Options{Groups: groups, Generations: 8, Messages: 20, SampledTokens: 2000, Failures: failures}) {
+	for group := range randomtest.Trajectories(3, randomtest.Options{Groups: groups, Generations: 8, Messages: 20, SampledTokens: 2000, Failures: failures}) {
 		if err := table.Write(ctx, group); err != nil {
 			return errors.Join(err, shard.Discard())
 		}

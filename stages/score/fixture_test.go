@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
@@ -96,8 +96,8 @@ const groups, generations, parts = 24, 4, 4
 // trajectories are 24 groups of 4 with failures, unsampled tokens and all.
 func trajectories() []formats.Trajectory {
 	var rows []formats.Trajectory
-	for group := range random.Trajectories(7,
-		random.Options{Groups: groups, Generations: generations, Messages: 4, SampledTokens: 40, PromptTokens: 20, Failures: 0.2}) {
+	for group := range randomtest.Trajectories(7,
+		randomtest.Options{Groups: groups, Generations: generations, Messages: 4, SampledTokens: 40, PromptTokens: 20, Failures: 0.2}) {
 		rows = append(rows, group...)
 	}
 	return rows

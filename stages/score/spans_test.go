@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -23,8 +23,8 @@ func thin(t testing.TB, uri string, groups, rows int) []formats.Trajectory {
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
 	var all, out []formats.Trajectory
-	for group := range random.Trajectories(1,
-		random.Options{Groups: groups, Generations: 3, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.1, Scored: true}) {
+	for group := range randomtest.Trajectories(1,
+		randomtest.Options{Groups: groups, Generations: 3, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.1, Scored: true}) {
 		for i := range group {
 			group[i].Error = group[i].FailureClass
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/art"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -133,7 +133,7 @@ func large(t *testing.T, uri string, rows int) int64 {
 	}
 	w := shards.NewTable[formats.Trajectory](s, "", -1)
 	n := int64(0)
-	for g := range random.Trajectories(1, random.Options{Groups: (rows + 7) / 8, Scored: true}) {
+	for g := range randomtest.Trajectories(1, randomtest.Options{Groups: (rows + 7) / 8, Scored: true}) {
 		for i := range g {
 			g[i].GroupID = formats.GroupID(g[i].ExampleID, int(g[i].Epoch))
 		}

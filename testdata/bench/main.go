@@ -29,7 +29,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group"
@@ -43,11 +43,11 @@ const generations = 8 // of thin and real data
 // row as it lies.
 var shapes = map[string]struct {
 	bytes int
-	o     random.Options
+	o     randomtest.Options
 }{
-	"usual": {13_950, random.Options{Generations: 8}},
-	"small": {2_000, random.Options{Generations: 64, Messages: 3, SampledTokens: 220, PromptTokens: 140}},
-	"large": {1_000_000, random.Options{Generations: 4, Messages: 10, SampledTokens: 135_000, PromptTokens: 45_000}},
+	"usual": {13_950, randomtest.Options{Generations: 8}},
+	"small": {2_000, randomtest.Options{Generations: 64, Messages: 3, SampledTokens: 220, PromptTokens: 140}},
+	"large": {1_000_000, randomtest.Options{Generations: 4, Messages: 10, SampledTokens: 135_000, PromptTokens: 45_000}},
 }
 
 func main() {
@@ -93,12 +93,12 @@ func makes(ctx context.Context, what, much, uri, shape string) error {
 		o.Groups, o.Scored = max(1, n/shape.bytes/o.Generations), true
 		return write(ctx, rollout, "", o)
 	case "real":
-		return write(ctx, rollout, "", random.Options{Groups: max(1, n/generations), Generations: generations,
+		return write(ctx, rollout, "", randomtest.Options{Groups: max(1, n/generations), Generations: generations,
 			Messages: 20, SampledTokens: 2000, Failures: 0.05})
 	case "base":
 		score = ""
 	}
-	o := random.Options{Groups: max(1, n/generations), Generations: generations, Scored: true,
+	o := randomtest.Options{Groups: max(1, n/generations), Generations: generations, Scored: true,
 		Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.02, Unscored: 0.01}
 	if what == "tokens" {
 		o.Messages, o.SampledTokens, o.PromptTokens, o.NoTokens = 5, 48, 24, false
@@ -126,7 +126,7 @@ func signals(t *formats.Trajectory) (out []formats.Signal) {
 }
 
 // write makes rollouts, a shard on each processor, and then their scores.
-func write(ctx context.Context, rollout, score string, o random.Options) error {
+func write(ctx context.Context, rollout, score string, o randomtest.Options) error {
 	of := min(runtime.NumCPU(), o.Groups)
 	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
 	err := writeShards(ctx, rollout, spec, of, o, func(w *shards.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
@@ -151,7 +151,7 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 	})
 }
 
-func writeShards[T any](ctx context.Context, uri string, spec manifest.Spec, of int, o random.Options,
+func writeShards[T any](ctx context.Context, uri string, spec manifest.Spec, of int, o randomtest.Options,
 	add func(*shards.TableWriter[T], int64, []formats.Trajectory) error) error {
 	var all errgroup.Group
 	for i := range of {
@@ -167,7 +167,7 @@ func writeShards[T any](ctx context.Context, uri string, spec manifest.Spec, of 
 			}
 			w := shards.NewTable[T](s, "", at)
 			for g := first; g < end; g++ {
-				if err := add(w, at, random.Group(1, g, o)); err != nil {
+				if err := add(w, at, randomtest.Group(1, g, o)); err != nil {
 					return err
 				}
 			}

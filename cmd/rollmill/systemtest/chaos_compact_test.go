@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -82,7 +82,7 @@ func inShards(t *testing.T, uri string, of int) *dataset.Dataset {
 		w := shards.NewTable[formats.Trajectory](s, "", -1)
 		for g := range 4 {
 			if err := w.Write(t.Context(),
-				random.Group(5, i*4+g, random.Options{Generations: 4, SampledTokens: 40, PromptTokens: 40, Messages: 3})); err != nil {
+				randomtest.Group(5, i*4+g, randomtest.Options{Generations: 4, SampledTokens: 40, PromptTokens: 40, Messages: 3})); err != nil {
 				t.Fatal(err)
 			}
 		}

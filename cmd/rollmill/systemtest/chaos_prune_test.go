@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -81,7 +81,7 @@ func chaosRun(t *testing.T, root string) *dataset.Dataset {
 			t.Fatal(err)
 		}
 		w := shards.NewTable[formats.Trajectory](s, "", -1)
-		for rows := range random.Trajectories(3, random.Options{Groups: 40, Generations: 4, SampledTokens: 20, PromptTokens: 20, Messages: 3}) {
+		for rows := range randomtest.Trajectories(3, randomtest.Options{Groups: 40, Generations: 4, SampledTokens: 20, PromptTokens: 20, Messages: 3}) {
 			if err := w.Write(t.Context(), rows); err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
@@ -62,7 +62,7 @@ func chaosInputs(t *testing.T, at func(string) string) map[string]string {
 		t.Fatal(err)
 	}
 	w := shards.NewTable[formats.Trajectory](s, "", -1)
-	for rows := range random.Trajectories(3, random.Options{Groups: 40, Generations: 4, SampledTokens: 20, PromptTokens: 20, Messages: 3, Scored: true}) {
+	for rows := range randomtest.Trajectories(3, randomtest.Options{Groups: 40, Generations: 4, SampledTokens: 20, PromptTokens: 20, Messages: 3, Scored: true}) {
 		if err := w.Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -67,9 +67,9 @@ func needBrowser(t *testing.T) {
 func TestBrowserOpensEveryPage(t *testing.T) {
 	needBrowser(t)
 	dir := t.TempDir()
-	one := random.Options{Run: "view", Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 20}
+	one := randomtest.Options{Run: "view", Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 20}
 	none := func(func([]formats.Trajectory) bool) {}
-	for name, groups := range map[string]func(func([]formats.Trajectory) bool){"one": random.Trajectories(1, one), "none": none} {
+	for name, groups := range map[string]func(func([]formats.Trajectory) bool){"one": randomtest.Trajectories(1, one), "none": none} {
 		if err := storeEpoch(t, filepath.Join(dir, name), 0, groups); err != nil {
 			t.Fatal(err)
 		}

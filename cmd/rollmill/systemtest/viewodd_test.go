@@ -19,7 +19,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -49,12 +49,12 @@ const (
 func storeOdd(t *testing.T, dir string) string {
 	t.Helper()
 	root := filepath.Join(dir, "run "+hostileName)
-	ordinary := random.Options{Run: "view", Groups: 12, Generations: 8, Messages: 6, SampledTokens: 80, PromptTokens: 60, Failures: 0.1, Branches: 0.2}
-	if err := storeEpoch(t, root, 0, both(oddGroups(), random.Trajectories(1, ordinary))); err != nil {
+	ordinary := randomtest.Options{Run: "view", Groups: 12, Generations: 8, Messages: 6, SampledTokens: 80, PromptTokens: 60, Failures: 0.1, Branches: 0.2}
+	if err := storeEpoch(t, root, 0, both(oddGroups(), randomtest.Trajectories(1, ordinary))); err != nil {
 		t.Fatal(err)
 	}
 	ordinary.Epoch = 1
-	if err := storeEpoch(t, root, 1, random.Trajectories(2, ordinary)); err != nil {
+	if err := storeEpoch(t, root, 1, randomtest.Trajectories(2, ordinary)); err != nil {
 		t.Fatal(err)
 	}
 	from := filepath.Join(root, "epoch-0", "rollout")

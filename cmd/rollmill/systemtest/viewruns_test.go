@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/run"
 )
@@ -80,7 +80,7 @@ func runStage(t *testing.T, root string, epoch int, stage string, args ...string
 
 // tiny are rows of a few words without tokens: figures about many rows depend on
 // their number, not on their size.
-var tiny = random.Options{Generations: 10, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.05}
+var tiny = randomtest.Options{Generations: 10, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.05}
 
 // storeEpochs makes a run of many epochs of tiny trajectories, a tenth of that
 // number in groups, with the history files of report.
@@ -95,7 +95,7 @@ func storeEpochs(t *testing.T, root string, epochs, trajectories int) {
 		all.Go(func() error {
 			o := tiny
 			o.Run, o.Epoch, o.Groups = "view", e, max(1, trajectories/epochs/o.Generations)
-			return storeGroups(t, root, e, random.Trajectories(int64(e), o))
+			return storeGroups(t, root, e, randomtest.Trajectories(int64(e), o))
 		})
 	}
 	if err := all.Wait(); err != nil {

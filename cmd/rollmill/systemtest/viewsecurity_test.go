@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // TestViewRefusesOthers sends what a page elsewhere, another user or a tool could
@@ -174,7 +174,7 @@ func enter(t *testing.T, link *url.URL) string {
 // TestViewListensOnlyHere checks which addresses view takes.
 func TestViewListensOnlyHere(t *testing.T) {
 	root := t.TempDir()
-	if err := storeGroups(t, root, 0, random.Trajectories(3, tiny)); err != nil {
+	if err := storeGroups(t, root, 0, randomtest.Trajectories(3, tiny)); err != nil {
 		t.Fatal(err)
 	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "127.0.0.1.evil.example:0"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -33,8 +33,8 @@ func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error)
 	}
 	table := shards.NewTable[Trajectory](shard, "", -1)
 	var all []Trajectory
-	for group := range random.Trajectories(1,
-		random.Options{Groups: groups, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 30, Branches: 0.3}) {
+	for group := range randomtest.Trajectories(1,
+		randomtest.Options{Groups: groups, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 30, Branches: 0.3}) {
 		rows := make([]Trajectory, len(group))
 		for i := range group {
 			fill(reflect.ValueOf(&rows[i]).Elem(), reflect.ValueOf(&group[i]).Elem())

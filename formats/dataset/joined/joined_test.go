@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -40,7 +40,7 @@ func write[T any](t *testing.T, uri string, spec manifest.Spec, groups ...[]T) *
 // is about another trajectory.
 func TestEach(t *testing.T) {
 	var rows []formats.Trajectory
-	for group := range random.Trajectories(1, random.Options{Groups: 5, SampledTokens: 20, PromptTokens: 20}) {
+	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 5, SampledTokens: 20, PromptTokens: 20}) {
 		rows = append(rows, group...)
 	}
 	base := write(t, "mem://joined/base", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, rows)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -14,7 +14,7 @@ import (
 // before the group ends. Groups have more rows than are read at once, and pages of
 // their own.
 func TestGroupsKeepTheirTokens(t *testing.T) {
-	groups := slices.Collect(random.Trajectories(1, random.Options{Groups: 8, Generations: 20, SampledTokens: 300, PromptTokens: 100, Scored: true}))
+	groups := slices.Collect(randomtest.Trajectories(1, randomtest.Options{Groups: 8, Generations: 20, SampledTokens: 300, PromptTokens: 100, Scored: true}))
 	d := write(t, "mem://groups-keep-tokens", manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups...)
 	s, err := Of(t.Context(), d)
 	if err != nil {

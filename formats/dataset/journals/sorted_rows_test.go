@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -198,7 +198,7 @@ func TestSortingHoldsItsLimit(t *testing.T) {
 
 // A kept row shares no memory with the row that it was read as.
 func TestDetachedRowsOwnTheirMemory(t *testing.T) {
-	row := random.Group(1, 1, random.Options{Generations: 1, Messages: 4, SampledTokens: 20, PromptTokens: 10, Scored: true})[0]
+	row := randomtest.Group(1, 1, randomtest.Options{Generations: 1, Messages: 4, SampledTokens: 20, PromptTokens: 10, Scored: true})[0]
 	row.ToolSets, row.ShapedRewards = []string{"[]"}, []float64{}
 	row.Candidates = []formats.Candidate{{Content: "other", ToolCalls: []formats.ToolCall{{ID: "a"}}, TokenIDs: []int32{7}}}
 	own := row

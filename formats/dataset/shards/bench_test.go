@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -27,7 +27,7 @@ func BenchmarkGroupScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := NewTable[formats.Score](s, "", 0)
-	for rows := range random.Scores(1, random.Options{Groups: 32768}) {
+	for rows := range randomtest.Scores(1, randomtest.Options{Groups: 32768}) {
 		if err := w.Write(ctx, rows); err != nil {
 			b.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func BenchmarkCompact(b *testing.B) {
 		}
 		w := NewTable[formats.Trajectory](s, "", -1)
 		for g := range 2 {
-			if err := w.Write(ctx, random.Group(1, 2*i+g, random.Options{Generations: 8, SampledTokens: 8000, PromptTokens: 2000, Messages: 8})); err != nil {
+			if err := w.Write(ctx, randomtest.Group(1, 2*i+g, randomtest.Options{Generations: 8, SampledTokens: 8000, PromptTokens: 2000, Messages: 8})); err != nil {
 				b.Fatal(err)
 			}
 		}

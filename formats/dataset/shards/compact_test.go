@@ -19,7 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -123,12 +123,12 @@ func dealt(t *testing.T, uri string, seed int64, wide bool, of int, size int64) 
 			w := w(s, "", -1)
 			for range n {
 				check(t, w.Write(t.Context(),
-					random.Group(seed, groups, random.Options{Generations: 1 + dice.IntN(4), SampledTokens: 40, PromptTokens: 40, Messages: 4})))
+					randomtest.Group(seed, groups, randomtest.Options{Generations: 1 + dice.IntN(4), SampledTokens: 40, PromptTokens: 40, Messages: 4})))
 				groups++
 			}
 		} else {
 			v, u := v(s, "", row), u(s, schema.TableGroups, -1)
-			for rows := range random.Scores(seed+int64(i), random.Options{Groups: max(n, 1)}) {
+			for rows := range randomtest.Scores(seed+int64(i), randomtest.Options{Groups: max(n, 1)}) {
 				if n == 0 {
 					break
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -27,7 +27,7 @@ func TestFlippedBitsOfFooters(t *testing.T) {
 	wide.Kind = schema.KindTrajectories
 	flippedFooters(t, "wide", wide, [][]formats.Trajectory{group(0, 2), group(1, 2)})
 	var scores [][]formats.Score
-	for rows := range random.Scores(1, random.Options{Groups: 3}) {
+	for rows := range randomtest.Scores(1, randomtest.Options{Groups: 3}) {
 		scores = append(scores, rows)
 	}
 	spec := wide

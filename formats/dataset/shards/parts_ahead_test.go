@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 )
 
 // Many small parts are opened ahead, and the footers that are kept cost nothing
@@ -18,7 +18,7 @@ func TestPartsAreOpenedAhead(t *testing.T) {
 		write(t.Context(), t, uri, wideSpec(), Options{Shard: i, Of: parts}, parts)
 	}
 	d := open(t, uri)
-	rounds := &counting.Rounds{Latency: 10 * time.Millisecond}
+	rounds := &countingtest.Rounds{Latency: 10 * time.Millisecond}
 	d.Bucket = rounds.Wrap(d.Bucket)
 	type row struct {
 		ExampleID string `parquet:"example_id,dict"`

@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/journals"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 )
@@ -16,7 +16,7 @@ import (
 // Journalling and writing wide rows, with and without secrets to look for.
 func BenchmarkRedaction(b *testing.B) {
 	var groups [][]formats.Trajectory
-	for rows := range random.Trajectories(1, random.Options{Groups: 32, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
+	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 32, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
 		groups = append(groups, rows)
 	}
 	for _, secrets := range []int{0, 4} {
@@ -58,7 +58,7 @@ func BenchmarkRedaction(b *testing.B) {
 // Looking for secrets in wide rows alone.
 func BenchmarkRedactRows(b *testing.B) {
 	var rows []formats.Trajectory
-	for group := range random.Trajectories(1, random.Options{Groups: 32, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
+	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 32, Generations: 8, Messages: 6, SampledTokens: 400, PromptTokens: 200}) {
 		rows = append(rows, group...)
 	}
 	known := &secret.Set{}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -24,7 +24,7 @@ func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := NewTable[formats.Trajectory](s, "", -1)
-	for rows := range random.Trajectories(1, random.Options{Groups: 1100, Scored: true, SampledTokens: 30, PromptTokens: 20, Messages: 3}) {
+	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 1100, Scored: true, SampledTokens: 30, PromptTokens: 20, Messages: 3}) {
 		if err := w.Write(ctx, rows); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func smallPart(t *testing.T, uri string) (d *dataset.Dataset, asked func() []str
 		t.Fatal(err)
 	}
 	w := NewTable[formats.Trajectory](s, "", -1)
-	for rows := range random.Trajectories(1, random.Options{Groups: 4, SampledTokens: 30, PromptTokens: 20, Messages: 3}) {
+	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 4, SampledTokens: 30, PromptTokens: 20, Messages: 3}) {
 		if err := w.Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}

@@ -18,14 +18,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // slowly returns a context in which a store takes some time for each request,
 // and what counts how many of them follow one another.
-func slowly(ctx context.Context) (context.Context, *counting.Rounds) {
-	r := &counting.Rounds{Latency: 10 * time.Millisecond}
+func slowly(ctx context.Context) (context.Context, *countingtest.Rounds) {
+	r := &countingtest.Rounds{Latency: 10 * time.Millisecond}
 	if os.Getenv("COUNT") != "" {
 		r.Latency = 30 * time.Millisecond
 	}
@@ -50,7 +50,7 @@ func took(t *testing.T, aim, what string, args ...any) func() {
 	}
 }
 
-func atMost(t *testing.T, r *counting.Rounds, rounds, requests int) {
+func atMost(t *testing.T, r *countingtest.Rounds, rounds, requests int) {
 	t.Helper()
 	got, all := r.Count()
 	t.Logf("%d requests in %d rounds", all, got)

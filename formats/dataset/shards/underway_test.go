@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -36,7 +36,7 @@ func TestUnderwayShowsWhatIsThere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var c counting.Counter
+		var c countingtest.Counter
 		ctx := storage.Wrapping(t.Context(), c.Wrap)
 		u, err := seal.LookUnderway(ctx, uri)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 func pointer(f float64) *float64 { return &f }
@@ -144,8 +144,8 @@ func TestPlainAssistantsAreSentWhenAccepted(t *testing.T) {
 // TestEachSampledTokenTrainsOnce reads random trees, some with branches, as ART
 // would, and counts the trained tokens.
 func TestEachSampledTokenTrainsOnce(t *testing.T) {
-	for rows := range random.Trajectories(7,
-		random.Options{Groups: 20, Generations: 4, Messages: 6, SampledTokens: 60, PromptTokens: 30, Scored: true,
+	for rows := range randomtest.Trajectories(7,
+		randomtest.Options{Groups: 20, Generations: 4, Messages: 6, SampledTokens: 60, PromptTokens: 30, Scored: true,
 			Branches: 0.5}) {
 		for i := range rows {
 			r := &rows[i]
@@ -289,7 +289,7 @@ func TestAdvantagesAreART(t *testing.T) {
 }
 
 func BenchmarkAppendGroup(b *testing.B) {
-	rows := random.Group(1, 0, random.Options{Scored: true})
+	rows := randomtest.Group(1, 0, randomtest.Options{Scored: true})
 	var buf []byte
 	for b.Loop() {
 		buf = AppendGroup(buf[:0], rows)

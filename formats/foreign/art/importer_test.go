@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 const samples = "../../../testdata/importers/art/"
@@ -54,8 +54,8 @@ func rows(f *testing.F) (seeds [][]byte) {
 
 // random groups, as they are after curate: what ART can be sent.
 func groups(t *testing.T) (out [][]formats.Trajectory) {
-	for group := range random.Trajectories(3,
-		random.Options{Groups: 30, Generations: 4, Messages: 8, SampledTokens: 40, PromptTokens: 30, Scored: true,
+	for group := range randomtest.Trajectories(3,
+		randomtest.Options{Groups: 30, Generations: 4, Messages: 8, SampledTokens: 40, PromptTokens: 30, Scored: true,
 			Branches: 0.3}) {
 		group = slices.Clone(group)
 		sound := true

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // formattestFile writes groups with our own encoding.
@@ -50,8 +50,8 @@ func TestTheComparisonSeesDifferences(t *testing.T) {
 			t.Errorf("%s: %q", where, got)
 		}
 	}
-	a := random.Group(1, 0, random.Options{Generations: 1})[0]
-	b := random.Group(1, 0, random.Options{Generations: 1})[0]
+	a := randomtest.Group(1, 0, randomtest.Options{Generations: 1})[0]
+	b := randomtest.Group(1, 0, randomtest.Options{Generations: 1})[0]
 	b.Messages[2].Logprobs[3] += 1e-6
 	b.PayloadDigest = a.PayloadDigest
 	if got := mismatch(t, a, b); !strings.Contains(got, ".messages[2].logprobs[3]") {

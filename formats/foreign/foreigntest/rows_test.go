@@ -7,21 +7,21 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // mixed has all states, nulls and branches, in small rows.
-var mixed = random.Options{Groups: 50, Generations: 4, Messages: 7, SampledTokens: 60, PromptTokens: 40,
+var mixed = randomtest.Options{Groups: 50, Generations: 4, Messages: 7, SampledTokens: 60, PromptTokens: 40,
 	Scored: true, Failures: 0.3, Unscored: 0.3, Branches: 0.3}
 
 func trajectories() map[string][][]formats.Trajectory {
 	one := [][]formats.Trajectory{{extreme()}}
 	one[0][0].SetPayloadDigest()
 	return map[string][][]formats.Trajectory{
-		"real sizes": slices.Collect(random.Trajectories(5, random.Options{Groups: 6})),
-		"mixed":      slices.Collect(random.Trajectories(5, mixed)),
-		"without tokens": slices.Collect(random.Trajectories(5,
-			random.Options{Groups: 2, NoTokens: true, SampledTokens: 20, PromptTokens: 20})),
+		"real sizes": slices.Collect(randomtest.Trajectories(5, randomtest.Options{Groups: 6})),
+		"mixed":      slices.Collect(randomtest.Trajectories(5, mixed)),
+		"without tokens": slices.Collect(randomtest.Trajectories(5,
+			randomtest.Options{Groups: 2, NoTokens: true, SampledTokens: 20, PromptTokens: 20})),
 		"extreme":           one,
 		"zero":              {make([]formats.Trajectory, 3)},
 		"none":              nil,
@@ -30,7 +30,7 @@ func trajectories() map[string][][]formats.Trajectory {
 }
 
 func ones() (groups [][]formats.Trajectory) {
-	for group := range random.Trajectories(6, mixed) {
+	for group := range randomtest.Trajectories(6, mixed) {
 		for i := range group {
 			groups = append(groups, group[i:i+1])
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // Writers write groups of rows as one Parquet file each, an encoding of rows whose
@@ -32,10 +32,10 @@ type Writers struct {
 func RunWriters(t *testing.T, w Writers) {
 	check(t, "trajectories", w.Trajectories, trajectories())
 	check(t, "scores", w.Scores, map[string][][]formats.Score{
-		"mixed": slices.Collect(random.Scores(5, mixed)), "extreme": extremeScores, "none": nil,
+		"mixed": slices.Collect(randomtest.Scores(5, mixed)), "extreme": extremeScores, "none": nil,
 	})
 	check(t, "members", w.Members, map[string][][]formats.Member{
-		"mixed": slices.Collect(random.Members(5, mixed)), "zero": {make([]formats.Member, 3)}, "none": nil,
+		"mixed": slices.Collect(randomtest.Members(5, mixed)), "zero": {make([]formats.Member, 3)}, "none": nil,
 	})
 	check(t, "group stats", w.GroupStats, map[string][][]formats.GroupStats{"extreme": extremeStats, "none": nil})
 	check(t, "decisions", w.Decisions, map[string][][]decision.Decision{

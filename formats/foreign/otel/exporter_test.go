@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // example is a trajectory with two calls, a tool, a failed component and an image.
@@ -119,8 +119,8 @@ func TestFailure(t *testing.T) {
 // rewards are the same, with branches and failures among them.
 func TestImported(t *testing.T) {
 	one := []formats.Trajectory{example()}
-	groups := append(slices.Collect(random.Trajectories(3,
-		random.Options{Groups: 20, Scored: true, Branches: 0.3, SampledTokens: 50, PromptTokens: 50})), one)
+	groups := append(slices.Collect(randomtest.Trajectories(3,
+		randomtest.Options{Groups: 20, Scored: true, Branches: 0.3, SampledTokens: 50, PromptTokens: 50})), one)
 	branched := 0
 	for _, rows := range groups {
 		for i := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -31,9 +31,9 @@ func roundTrip(t *testing.T, row formats.Trajectory) {
 }
 
 func TestRowsAreReadBack(t *testing.T) {
-	o := random.Options{Groups: 20, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.4, SampledTokens: 80,
+	o := randomtest.Options{Groups: 20, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.4, SampledTokens: 80,
 		PromptTokens: 60}
-	for group := range random.Trajectories(3, o) {
+	for group := range randomtest.Trajectories(3, o) {
 		for _, row := range group {
 			roundTrip(t, row)
 		}
@@ -58,7 +58,7 @@ func TestExtremesAreReadBack(t *testing.T) {
 
 // The keys are the documented columns, in their order.
 func TestTheKeysAreTheColumns(t *testing.T) {
-	row := random.Group(1, 0, random.Options{Generations: 1, Scored: true})[0]
+	row := randomtest.Group(1, 0, randomtest.Options{Generations: 1, Scored: true})[0]
 	dec := json.NewDecoder(bytes.NewReader(Append(nil, &row)))
 	last := -1
 	order := map[string]int{}
@@ -94,7 +94,7 @@ func TestOtherKeysAreRefused(t *testing.T) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	group := random.Group(1, 0, random.Options{})
+	group := randomtest.Group(1, 0, randomtest.Options{})
 	var line []byte
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

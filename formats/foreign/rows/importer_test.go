@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -108,9 +108,9 @@ func FuzzImport(f *testing.F) {
 
 // trajectories returns rows of many kinds.
 func trajectories() (all []formats.Trajectory) {
-	o := random.Options{Groups: 4, Generations: 3, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.5,
+	o := randomtest.Options{Groups: 4, Generations: 3, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.5,
 		SampledTokens: 60, PromptTokens: 60}
-	for group := range random.Trajectories(1, o) {
+	for group := range randomtest.Trajectories(1, o) {
 		all = append(all, group...)
 	}
 	score, call := 0.1, int32(0)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/training"
 )
@@ -123,7 +123,7 @@ func TestWhatGivesNoMicroBatch(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	var groups [][]formats.Trajectory
 	advantage := 0.5
-	for rows := range random.Trajectories(3, random.Options{Groups: 20, SampledTokens: 2000, PromptTokens: 2000}) {
+	for rows := range randomtest.Trajectories(3, randomtest.Options{Groups: 20, SampledTokens: 2000, PromptTokens: 2000}) {
 		for i := range rows {
 			rows[i].Advantage = &advantage
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
@@ -22,7 +22,7 @@ const rounds = 8
 // 4 bytes for each id and log probability, 1 for each element of the mask, the
 // bytes of strings, and 4 or 8 for any other number.
 func BenchmarkFile(b *testing.B) {
-	groups := slices.Collect(random.Trajectories(5, random.Options{Groups: 128, Scored: true}))
+	groups := slices.Collect(randomtest.Trajectories(5, randomtest.Options{Groups: 128, Scored: true}))
 	logical := int64(0)
 	for _, rows := range groups {
 		for i := range rows {

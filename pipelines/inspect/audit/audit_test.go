@@ -15,11 +15,11 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -163,7 +163,7 @@ func TestChecksReadOnlyWhatTheyNeed(t *testing.T) {
 	w := &world{t, "mem://audit-bytes/run"}
 	d := w.wide("rollout", "rollout", trajectories(o))
 	read := func(only ...string) int64 {
-		var moved counting.Counter
+		var moved countingtest.Counter
 		if _, err := Run(storage.Wrapping(t.Context(), moved.Wrap), Options{URI: w.root, Only: only}); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestDamageDoesNotHideOtherFindings(t *testing.T) {
 	base := w.wide("epoch-0/rollout", "rollout", trajectories(small))
 	leak(true, w)
 	var rows []formats.Score
-	for group := range random.Scores(5, small) {
+	for group := range randomtest.Scores(5, small) {
 		rows = append(rows, group...)
 	}
 	rows[1].Status = outcomes.StatusFailed

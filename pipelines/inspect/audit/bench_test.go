@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -22,7 +22,7 @@ func BenchmarkAudit(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := shards.NewTable[formats.Trajectory](s, "", -1)
-	for rows := range random.Trajectories(1, random.Options{Groups: 400, Scored: true}) {
+	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 400, Scored: true}) {
 		if err := w.Write(ctx, rows); err != nil {
 			b.Fatal(err)
 		}

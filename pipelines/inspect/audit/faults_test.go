@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
@@ -83,7 +83,7 @@ var faults = []faultCase{
 		base := w.wide("rollout", "rollout", trajectories(small))
 		w.root = root
 		var rows []formats.Score
-		for group := range random.Scores(5, small) {
+		for group := range randomtest.Scores(5, small) {
 			rows = append(rows, group...)
 		}
 		put(w, "score", thinSpec(w, base, "score", schema.KindScores), rows)
@@ -455,7 +455,7 @@ func count4(sick bool) int {
 	return 4
 }
 
-func bare(o random.Options) random.Options {
+func bare(o randomtest.Options) randomtest.Options {
 	o.Scored = false
 	return o
 }

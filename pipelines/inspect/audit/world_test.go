@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -26,13 +26,13 @@ type world struct {
 	root string
 }
 
-var small = random.Options{Groups: 10, Generations: 4, Messages: 8, SampledTokens: 60, PromptTokens: 40, Scored: true}
+var small = randomtest.Options{Groups: 10, Generations: 4, Messages: 8, SampledTokens: 60, PromptTokens: 40, Scored: true}
 
 func (w *world) at(name string) string { return storage.Join(w.root, name) }
 
-func trajectories(o random.Options) []formats.Trajectory {
+func trajectories(o randomtest.Options) []formats.Trajectory {
 	var rows []formats.Trajectory
-	for group := range random.Trajectories(5, o) {
+	for group := range randomtest.Trajectories(5, o) {
 		rows = append(rows, group...)
 	}
 	return rows
@@ -125,7 +125,7 @@ func (w *world) remove(d *dataset.Dataset) {
 type scenario func(w *world, sick bool)
 
 // rollout returns a scenario with a rollout whose rows spoil changes.
-func rollout(o random.Options, spoil func(rows []formats.Trajectory, sick bool)) scenario {
+func rollout(o randomtest.Options, spoil func(rows []formats.Trajectory, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		rows := trajectories(o)
 		spoil(rows, sick)
@@ -145,7 +145,7 @@ func spoiled(spoil func(rows []formats.Trajectory)) scenario {
 func scores(spoil func(rows []formats.Score, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Score
-		for group := range random.Scores(5, small) {
+		for group := range randomtest.Scores(5, small) {
 			rows = append(rows, group...)
 		}
 		spoil(rows, sick)
@@ -163,7 +163,7 @@ func signals(well, sick float32) scenario {
 			by = sick
 		}
 		var rows []formats.Score
-		for group := range random.Scores(5, small) {
+		for group := range randomtest.Scores(5, small) {
 			rows = append(rows, group...)
 		}
 		base := trajectories(small)
@@ -187,7 +187,7 @@ func signals(well, sick float32) scenario {
 func groupTables(spoil func(rows []formats.Member, stats []formats.GroupStats, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Member
-		for group := range random.Members(5, small) {
+		for group := range randomtest.Members(5, small) {
 			rows = append(rows, group...)
 		}
 		lo, hi := 0.0, 1.0

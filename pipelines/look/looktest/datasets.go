@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -38,9 +38,9 @@ func Write[T any](t *testing.T, uri string, spec manifest.Spec, groups [][]T, ba
 }
 
 // ScoredRun writes a rollout and its scores.
-func ScoredRun(t *testing.T, root string, o random.Options, change func(*formats.Trajectory, *formats.Score)) (rollout, score *dataset.Dataset) {
+func ScoredRun(t *testing.T, root string, o randomtest.Options, change func(*formats.Trajectory, *formats.Score)) (rollout, score *dataset.Dataset) {
 	t.Helper()
-	rows, scores := slices.Collect(random.Trajectories(1, o)), slices.Collect(random.Scores(1, o))
+	rows, scores := slices.Collect(randomtest.Trajectories(1, o)), slices.Collect(randomtest.Scores(1, o))
 	for g := range rows {
 		for i := range rows[g] {
 			change(&rows[g][i], &scores[g][i])

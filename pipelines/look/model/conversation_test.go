@@ -12,11 +12,11 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/looktest"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -25,14 +25,14 @@ import (
 func TestConversationReadsLittle(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
 	id := ""
-	rollout, score := looktest.ScoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
+	rollout, score := looktest.ScoredRun(t, root, randomtest.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
 		if s.TrajectoryID = r.TrajectoryID; r.ExampleID == "example-000100" && r.Generation == 3 {
 			id = r.TrajectoryID
 			s.Reward = new(float64)
 			*s.Reward = 0.125
 		}
 	})
-	var moved counting.Counter
+	var moved countingtest.Counter
 	c, err := Converse(storage.Wrapping(t.Context(), moved.Wrap), score.URI(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestHostileMarkdown(t *testing.T) {
 // TestGroups compares a group's members, of a wide and of a thin dataset.
 func TestGroups(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
-	rollout, score := looktest.ScoredRun(t, root, random.Options{Groups: 20, Generations: 3, Scored: true, SampledTokens: 30, PromptTokens: 30},
+	rollout, score := looktest.ScoredRun(t, root, randomtest.Options{Groups: 20, Generations: 3, Scored: true, SampledTokens: 30, PromptTokens: 30},
 		func(r *formats.Trajectory, s *formats.Score) {
 			s.TrajectoryID = r.TrajectoryID
 		})

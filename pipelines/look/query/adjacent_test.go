@@ -3,14 +3,14 @@ package query
 import (
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // TestAdjacent walks through lists by their neighbours, which must be those of the
 // pages.
 func TestAdjacent(t *testing.T) {
 	e := epoch{root: t.TempDir()}
-	e.write(t, random.Options{Groups: 30, Generations: 5, Scored: true, Failures: 0.2, Unscored: 0.1, SampledTokens: 60, PromptTokens: 40})
+	e.write(t, randomtest.Options{Groups: 30, Generations: 5, Scored: true, Failures: 0.2, Unscored: 0.1, SampledTokens: 60, PromptTokens: 40})
 	x := built(t, t.Context(), e.root+"/rollout")
 	for _, q := range []Query{{}, {Order: Order{By: "reward", Descending: true}}, {Where: "reward > 0.3", Order: Order{By: "sampled_tokens"}},
 		{Choices: map[string]string{"drop": Kept}}} {

@@ -8,20 +8,20 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 )
 
 // TestCache checks that an index is built once for all who ask, again when a dataset
 // lastWritten it changes, and leaves for others when memory is short.
 func TestCache(t *testing.T) {
-	var reads counting.Counter
+	var reads countingtest.Counter
 	ctx := storage.Wrapping(t.Context(), reads.Wrap)
 	var all []*dataset.Dataset
 	for n := range 3 {
 		e := &epoch{root: fmt.Sprintf("mem://index-cache/epoch-%d", n)}
-		e.write(t, random.Options{Groups: 40, Messages: 3, SampledTokens: 20, PromptTokens: 20, Epoch: n})
+		e.write(t, randomtest.Options{Groups: 40, Messages: 3, SampledTokens: 20, PromptTokens: 20, Epoch: n})
 		d, err := dataset.Open(ctx, storage.Join(e.root, "rollout"), dataset.OpenOptions{IgnoreGates: true})
 		if err != nil {
 			t.Fatal(err)

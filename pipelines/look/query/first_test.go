@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // TestFirst compares the first rows of a dataset of several parts with the pages of its list.
 func TestFirst(t *testing.T) {
 	e := &epoch{root: "mem://query-first/epoch-3"}
-	e.write(t, random.Options{Groups: firstPart/8 + 300, Messages: 1, SampledTokens: 1, PromptTokens: 1, NoTokens: true, Failures: 0.3, Epoch: 3})
+	e.write(t, randomtest.Options{Groups: firstPart/8 + 300, Messages: 1, SampledTokens: 1, PromptTokens: 1, NoTokens: true, Failures: 0.3, Epoch: 3})
 	x := built(t, t.Context(), e.root+"/group")
 	for _, q := range []Query{{}, {Where: "reward > 0.99"}, {Order: OrderOf("-reward")}, {Order: OrderOf("trajectory_id"), Where: "generation == 3"},
 		{Order: OrderOf("reward - generation")}, {Order: Order{"generation - reward", true}, Choices: map[string]string{"status": outcomes.StatusFailed}},

@@ -20,7 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -35,14 +35,14 @@ type epoch struct {
 }
 
 // write makes the datasets of an epoch in a store: a rollout, groups and decisions.
-func (e *epoch) write(t testing.TB, o random.Options) {
+func (e *epoch) write(t testing.TB, o randomtest.Options) {
 	t.Helper()
 	var groups [][]formats.Trajectory
 	var members [][]formats.Member
-	for _, g := range slices.Collect(random.Trajectories(1, o)) {
+	for _, g := range slices.Collect(randomtest.Trajectories(1, o)) {
 		groups, e.rows = append(groups, g), append(e.rows, g...)
 	}
-	for _, g := range slices.Collect(random.Members(1, o)) {
+	for _, g := range slices.Collect(randomtest.Members(1, o)) {
 		members, e.members = append(members, g), append(e.members, g...)
 	}
 	base := written(t, storage.Join(e.root, "rollout"), manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, groups, -1, nil)
@@ -106,7 +106,7 @@ func built(t testing.TB, ctx context.Context, uri string) *Index {
 	return x
 }
 
-var small = random.Options{Groups: 60, Generations: 5, Messages: 3, SampledTokens: 30, PromptTokens: 20, Failures: 0.3, Unscored: 0.2, Epoch: 3}
+var small = randomtest.Options{Groups: 60, Generations: 5, Messages: 3, SampledTokens: 30, PromptTokens: 20, Failures: 0.3, Unscored: 0.2, Epoch: 3}
 
 // TestColumns checks each column of each row against the datasets.
 func TestColumns(t *testing.T) {

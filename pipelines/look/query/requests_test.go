@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -17,8 +17,8 @@ import (
 func TestRequests(t *testing.T) {
 	server := s3test.Start(t)
 	e := &epoch{root: server.URI("run/epoch-3")}
-	e.write(t, random.Options{Groups: 300, Failures: 0.1, Epoch: 3})
-	rounds := counting.Rounds{Latency: 20 * time.Millisecond}
+	e.write(t, randomtest.Options{Groups: 300, Failures: 0.1, Epoch: 3})
+	rounds := countingtest.Rounds{Latency: 20 * time.Millisecond}
 	ctx := storage.Wrapping(t.Context(), rounds.Wrap)
 	ask := func(what string, maxRequests, maxRounds int, f func() error) {
 		t.Helper()

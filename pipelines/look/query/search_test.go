@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -59,8 +59,8 @@ func TestSearch(t *testing.T) {
 // TestSearchStops checks that a search reads no further once it is told to stop.
 func TestSearchStops(t *testing.T) {
 	e := &epoch{root: "mem://search-stops/epoch-0"}
-	e.write(t, random.Options{Groups: 600, Messages: 4, SampledTokens: 400, PromptTokens: 300})
-	var moved counting.Counter
+	e.write(t, randomtest.Options{Groups: 600, Messages: 4, SampledTokens: 400, PromptTokens: 300})
+	var moved countingtest.Counter
 	ctx, cancel := context.WithCancel(storage.Wrapping(t.Context(), moved.Wrap))
 	d, err := dataset.Open(ctx, storage.Join(e.root, "rollout"), dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {

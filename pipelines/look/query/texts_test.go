@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -15,7 +15,7 @@ import (
 // TestTexts reads the texts of rows in an order of their own.
 func TestTexts(t *testing.T) {
 	e := &epoch{root: t.TempDir()}
-	e.write(t, random.Options{Groups: 300, Failures: 0.1, Epoch: 3})
+	e.write(t, randomtest.Options{Groups: 300, Failures: 0.1, Epoch: 3})
 	x := built(t, t.Context(), storage.Join(e.root, "rollout"))
 	wanted := []uint32{x.Rows - 1, 0, 700, 1, 250}
 	got := map[uint32]bool{}

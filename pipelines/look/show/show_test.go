@@ -13,11 +13,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/looktest"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -25,7 +25,7 @@ import (
 // dataset, is not read for other columns, even when every row is searched.
 func TestShowReadsOnlyItsColumns(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
-	rollout, _ := looktest.ScoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(*formats.Trajectory, *formats.Score) {})
+	rollout, _ := looktest.ScoredRun(t, root, randomtest.Options{Groups: 150, Scored: true}, func(*formats.Trajectory, *formats.Score) {})
 	for _, o := range []Options{
 		{Rows: 5},
 		{Rows: 5, First: 700},
@@ -33,7 +33,7 @@ func TestShowReadsOnlyItsColumns(t *testing.T) {
 		{Rows: 5, Columns: []string{"model"}, Failed: true},
 		{Rows: 5, Sort: "reward", Desc: true},
 	} {
-		var moved counting.Counter
+		var moved countingtest.Counter
 		v, err := Show(storage.Wrapping(t.Context(), moved.Wrap), rollout.URI(), o)
 		if err != nil || !o.Failed && len(v.Rows) != o.Rows {
 			t.Errorf("%+v: %d rows, %v", o, len(v.Rows), err)
@@ -122,7 +122,7 @@ func TestSummaryFitsScreen(t *testing.T) {
 		}
 		var rows [][]formats.Trajectory
 		if groups > 0 {
-			for group := range random.Trajectories(1, random.Options{Groups: groups, Scored: true, Failures: 0.3, SampledTokens: 20, PromptTokens: 20}) {
+			for group := range randomtest.Trajectories(1, randomtest.Options{Groups: groups, Scored: true, Failures: 0.3, SampledTokens: 20, PromptTokens: 20}) {
 				for i := range group {
 					v := float64(i*7+len(rows)) / 16
 					group[i].Reward = &v
@@ -164,10 +164,10 @@ func TestSummaryFitsScreen(t *testing.T) {
 // that all columns of those chosen can be had.
 func TestWhereReadsLightColumns(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
-	rollout, score := looktest.ScoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
+	rollout, score := looktest.ScoredRun(t, root, randomtest.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
 		s.TrajectoryID = r.TrajectoryID
 	})
-	var moved counting.Counter
+	var moved countingtest.Counter
 	o := Options{Rows: 3, Columns: []string{"trajectory_id"}, Where: `example_id == "example-000100" && generation >= 2 && generation != 4`}
 	v, err := Show(storage.Wrapping(t.Context(), moved.Wrap), score.URI(), o)
 	if err != nil || len(v.Rows) != 3 || v.Rows[0].Row != 802 || v.Rows[1].Row != 803 || v.Rows[2].Row != 805 {

@@ -13,14 +13,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/look/looktest"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/counting"
+	"github.com/rollmill/rollmill/storage/countingtest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -30,12 +30,12 @@ import (
 func TestExplainReadsLittle(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
 	id := ""
-	rollout, score := looktest.ScoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
+	rollout, score := looktest.ScoredRun(t, root, randomtest.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
 		if s.TrajectoryID = r.TrajectoryID; r.ExampleID == "example-000100" && r.Generation == 3 {
 			id = r.TrajectoryID
 		}
 	})
-	var moved counting.Counter
+	var moved countingtest.Counter
 	s, err := Explain(storage.Wrapping(t.Context(), moved.Wrap), root, id)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestExplainReadsLittle(t *testing.T) {
 func TestIDThatIsAPrefixOfAnother(t *testing.T) {
 	at := 0
 	root := "mem://explain-short/run"
-	looktest.ScoredRun(t, root, random.Options{Groups: 3, Generations: 4, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
+	looktest.ScoredRun(t, root, randomtest.Options{Groups: 3, Generations: 4, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
 		r.TrajectoryID = fmt.Sprintf("t%d", at)
 		s.TrajectoryID = r.TrajectoryID
 		at++
@@ -81,7 +81,7 @@ func TestIDThatIsAPrefixOfAnother(t *testing.T) {
 // control characters.
 func TestExplainTextIsOneLine(t *testing.T) {
 	root := "mem://explain-line/run"
-	looktest.ScoredRun(t, root, random.Options{Groups: 1, Generations: 1, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
+	looktest.ScoredRun(t, root, randomtest.Options{Groups: 1, Generations: 1, SampledTokens: 20, PromptTokens: 20}, func(r *formats.Trajectory, s *formats.Score) {
 		s.TrajectoryID = r.TrajectoryID
 		r.Answer = "one\n\ttwo \x1b]0;title\x07 thr\u00e9e\r\u202e"
 		r.Messages[1].Content = r.Answer

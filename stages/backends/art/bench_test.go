@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	foreignart "github.com/rollmill/rollmill/formats/foreign/art"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
@@ -15,7 +15,7 @@ import (
 
 // repeated is a batch of any size from one group of realistic rows.
 func repeated(n int) (backends.Groups, int64) {
-	rows := random.Group(1, 0, random.Options{Scored: true})
+	rows := randomtest.Group(1, 0, randomtest.Options{Scored: true})
 	size := int64(len(foreignart.AppendGroup(nil, rows)))
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for range n {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // collector is a receiver of OTLP that counts spans.
@@ -72,7 +72,7 @@ func occurrences(b []byte, want protowire.Number) (count int) {
 // rows returns trajectories and the number of their spans.
 func rows(t *testing.T) (out []formats.Trajectory, spans int) {
 	t.Helper()
-	for group := range random.Trajectories(1, random.Options{Groups: 8, Generations: 4, SampledTokens: 50}) {
+	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 8, Generations: 4, SampledTokens: 50}) {
 		out = append(out, group...)
 	}
 	for i := range out {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
@@ -142,7 +142,7 @@ func TestPythonSeesTheSameColumns(t *testing.T) {
 // wide are rows of about 20 messages and 2,000 sampled tokens each.
 func wide(n int) []*score.Row {
 	var rows []*score.Row
-	for group := range random.Trajectories(5, random.Options{Groups: (n + 7) / 8, Generations: 8, Messages: 20, SampledTokens: 2000}) {
+	for group := range randomtest.Trajectories(5, randomtest.Options{Groups: (n + 7) / 8, Generations: 8, Messages: 20, SampledTokens: 2000}) {
 		for i := range group {
 			if group[i].Status == outcomes.StatusOK || group[i].Status == outcomes.StatusTruncated {
 				rows = append(rows, &score.Row{Trajectory: &group[i]})

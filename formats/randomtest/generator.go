@@ -10,7 +10,7 @@
 //
 // To add a row kind: derive what its rows share with others from head, so that
 // it agrees with the other kinds.
-package random
+package randomtest
 
 import (
 	"cmp"

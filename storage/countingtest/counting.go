@@ -1,7 +1,7 @@
 // Package counting wraps a bucket to count its operations, for tests of what a
 // command may cost: one listing, no object read twice. It does not change what
 // the bucket does.
-package counting
+package countingtest
 
 import (
 	"fmt"
