@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
 const (
@@ -118,9 +119,9 @@ func (j *job) grouper() Grouper {
 }
 
 // pairer returns what makes pairs and labels, whose facts are the tally's.
-func (j *job) pairer() *pairer {
-	p := newPairer(j.shard, j.o.Pairs, j.o.Labels, j.o.solved(), j.o.tolerance())
-	j.tally.pairs = p.facts
+func (j *job) pairer() *pairs.Writer {
+	p := pairs.New(j.shard, j.o.Pairs, j.o.Labels, j.o.solved(), j.o.tolerance())
+	j.tally.pairs = p.Facts
 	return p
 }
 

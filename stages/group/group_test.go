@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -358,11 +359,11 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		`--compat "arts"`:      func(o *group.Options) { o.Compat = "arts" },
 		`--pairs "all"`:        func(o *group.Options) { o.Pairs.Mode = "all" },
 		"--pairs is not set":   func(o *group.Options) { o.Pairs.Limit = 2 },
-		"--pairs-from":         func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, From: "x"} },
-		"--pair-margin":        func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, Margin: -1} },
-		"--pair-limit":         func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, Limit: -1} },
-		"--pair-top":           func(o *group.Options) { o.Pairs = group.Pairs{Mode: group.PairExhaustive, Top: 2} },
-		"--compat nat makes":   func(o *group.Options) { o.Compat, o.Pairs.Mode = group.CompatNAT, group.PairTop },
+		"--pairs-from":         func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, From: "x"} },
+		"--pair-margin":        func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, Margin: -1} },
+		"--pair-limit":         func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, Limit: -1} },
+		"--pair-top":           func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, Top: 2} },
+		"--compat nat makes":   func(o *group.Options) { o.Compat, o.Pairs.Mode = group.CompatNAT, pairs.TopK },
 		"--solved-threshold":   func(o *group.Options) { o.SolvedThreshold = &nan },
 		"--flat-tolerance":     func(o *group.Options) { o.FlatTolerance = &negative },
 		"--min-groups":         func(o *group.Options) { o.MinGroups = &negative },

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -142,9 +143,9 @@ func (o *Options) gates() []manifest.Gate {
 	if o.MaxFlatGroups != nil {
 		out = append(out, manifest.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
 	}
-	for _, kind := range []string{factDesirable, factUndesirable} {
+	for _, kind := range []string{pairs.FactDesirable, pairs.FactUndesirable} {
 		if o.Labels { // neither is all of them
-			out = append(out, manifest.Gate{Name: "labels", Count: kind, Of: factLabels, Max: new(1 - 1e-9)})
+			out = append(out, manifest.Gate{Name: "labels", Count: kind, Of: pairs.FactLabels, Max: new(1 - 1e-9)})
 		}
 	}
 	return out

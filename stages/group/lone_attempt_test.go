@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -16,7 +17,7 @@ func TestCompares(t *testing.T) {
 		true: {{}, {Estimator: group.Chosen{Name: "rloo"}}, {Estimator: group.Chosen{Name: "drgrpo"}}, {Compat: group.CompatTRL},
 			{Estimator: group.Chosen{Name: "gdpo"}}, {By: "example_id"}},
 		false: {{Compat: group.CompatVerl}, {Estimator: group.Chosen{Name: "reinforce++"}}, {By: "metadata.topic"}, {Labels: true},
-			{Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
+			{Pairs: pairs.Settings{Mode: pairs.BestWorst, From: pairs.Candidates}}},
 	} {
 		for _, o := range options {
 			o.Estimator = plugin.Pick(estimators.All, cmp.Or(o.Estimator.Name, group.DefaultEstimator))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -32,8 +33,8 @@ type Options struct {
 	Accept        []string     // findings with which imported rows are grouped all the same
 	Spill         stages.Spill // for groups whose rows are not adjacent
 
-	Pairs  Pairs // preferences to make; none at zero
-	Labels bool  // label every scored trajectory as desirable or not, by SolvedThreshold
+	Pairs  pairs.Settings // preferences to make; none at zero
+	Labels bool           // label every scored trajectory as desirable or not, by SolvedThreshold
 
 	SolvedThreshold *float64 // a reward at or above it counts as solved; default DefaultSolvedThreshold
 	FlatTolerance   *float64 // relative spread up to which a group is flat; default training.FlatTolerance
@@ -122,7 +123,7 @@ func (o *Options) Validate() error {
 	if err := o.Spill.Validate(stage); err != nil {
 		return err
 	}
-	if err := o.Pairs.validate(o.Compat == CompatNAT); err != nil {
+	if err := o.Pairs.Validate(o.Compat == CompatNAT); err != nil {
 		return err
 	}
 	solved, tolerance := o.solved(), o.tolerance()

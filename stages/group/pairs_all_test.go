@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
 // Margin, limit and ties hold within each turn, and repeats within the group.
@@ -27,21 +28,21 @@ func TestPairsWithinATurn(t *testing.T) {
 	b.Candidates = []formats.Candidate{{Message: 1, Content: "first 0", Score: score(1)}, {Message: 1, Content: "first 3", Score: score(0)}}
 	in := conversations(t, "rollout", []formats.Trajectory{a, b})
 	for name, c := range map[string]struct {
-		group.Pairs
+		pairs.Settings
 		want  string
 		facts string
 	}{
-		"limit": {group.Pairs{Mode: group.PairExhaustive, Limit: 2}, "0>6 1; 0>2 0.5; 1>7 0.5; 1>3 0.25; 0>1 1", "pairs 5, tie 2, limit 6"},
-		"margin": {group.Pairs{Mode: group.PairExhaustive, Margin: 0.5}, "0>6 1; 0>2 0.5; 0>4 0.5; 2>6 0.5; 4>6 0.5; 1>7 0.5; 0>1 1",
+		"limit": {pairs.Settings{Mode: pairs.Exhaustive, Limit: 2}, "0>6 1; 0>2 0.5; 1>7 0.5; 1>3 0.25; 0>1 1", "pairs 5, tie 2, limit 6"},
+		"margin": {pairs.Settings{Mode: pairs.Exhaustive, Margin: 0.5}, "0>6 1; 0>2 0.5; 0>4 0.5; 2>6 0.5; 4>6 0.5; 1>7 0.5; 0>1 1",
 			"pairs 7, tie 2, margin 4"},
-		"top":        {group.Pairs{Mode: group.PairTop, Top: 2}, "0>6 1; 1>7 0.5; 0>1 1", "pairs 3, tie 2"},
-		"tied top":   {group.Pairs{Mode: group.PairTop, Top: 2, Ties: true}, "0>6 1; 2>4 0; 1>7 0.5; 3>5 0; 0>1 1", "pairs 5"},
-		"best-worst": {group.Pairs{Mode: group.PairBestWorst}, "0>6 1; 1>7 0.5; 0>1 1", "pairs 3"},
-		"once":       {group.Pairs{Mode: group.PairBestWorst, Once: true}, "0>6 1; 1>7 0.5", "pairs 2, again 1"},
+		"top":        {pairs.Settings{Mode: pairs.TopK, Top: 2}, "0>6 1; 1>7 0.5; 0>1 1", "pairs 3, tie 2"},
+		"tied top":   {pairs.Settings{Mode: pairs.TopK, Top: 2, Ties: true}, "0>6 1; 2>4 0; 1>7 0.5; 3>5 0; 0>1 1", "pairs 5"},
+		"best-worst": {pairs.Settings{Mode: pairs.BestWorst}, "0>6 1; 1>7 0.5; 0>1 1", "pairs 3"},
+		"once":       {pairs.Settings{Mode: pairs.BestWorst, Once: true}, "0>6 1; 1>7 0.5", "pairs 2, again 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.From = group.PairCandidates
-			d, _ := pairsOf(t, in, in+"-"+strings.ReplaceAll(name, " ", "-"), c.Pairs, group.CompatNone)
+			c.From = pairs.Candidates
+			d, _ := pairsOf(t, in, in+"-"+strings.ReplaceAll(name, " ", "-"), c.Settings, group.CompatNone)
 			var got, facts []string
 			for _, p := range readAll[formats.Pair](t, d, schema.TablePairs) {
 				got = append(got, fmt.Sprintf("%d>%d %.3g", p.ChosenIndex, p.RejectedIndex, p.Margin))
@@ -81,7 +82,7 @@ func TestAllPairs(t *testing.T) {
 		}
 		in := conversations(t, fmt.Sprint("rollout-", n), members)
 		o := options(in, in+"-group")
-		o.AllowUnscored, o.Pairs = true, group.Pairs{Mode: group.PairExhaustive}
+		o.AllowUnscored, o.Pairs = true, pairs.Settings{Mode: pairs.Exhaustive}
 		_, d := run(t, o)
 		got := map[string]float64{}
 		before := math.Inf(1)

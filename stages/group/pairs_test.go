@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
 // say is a conversation written short: "u:" user, "a:" sampled answer, "t:" a
@@ -81,7 +82,7 @@ func contents(messages string) string {
 	return strings.Join(out, " ")
 }
 
-func pairsOf(t *testing.T, in, out string, p group.Pairs, compat group.Compat) (*dataset.Dataset, []string) {
+func pairsOf(t *testing.T, in, out string, p pairs.Settings, compat group.Compat) (*dataset.Dataset, []string) {
 	t.Helper()
 	o := options(in, out)
 	o.Pairs, o.Compat = p, compat
@@ -102,23 +103,23 @@ func TestPairsOfTrajectories(t *testing.T) {
 		say(4, 0.2, "u:another question", "a:poor"), failed, unscored,
 	})
 	for name, c := range map[string]struct {
-		group.Pairs
+		pairs.Settings
 		want  []string
 		facts string
 	}{
-		"exhaustive": {group.Pairs{Mode: group.PairExhaustive}, []string{
+		"exhaustive": {pairs.Settings{Mode: pairs.Exhaustive}, []string{
 			"t0.1>t3.1 1: u:q + a:<best> & more | a:worst", "t0.1>t1.1 0.5: u:q + a:<best> & more | a:fair", "t0.1>t2.1 0.5: u:q + a:<best> & more | a:as fair",
 			"t1.1>t3.1 0.5: u:q + a:fair | a:worst", "t2.1>t3.1 0.5: u:q + a:as fair | a:worst"}, "5 pairs, 1 tie, 0 margin, 4 prompts, 0 limit"},
-		"best and worst": {group.Pairs{Mode: group.PairBestWorst}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"},
+		"best and worst": {pairs.Settings{Mode: pairs.BestWorst}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"},
 			"1 pairs, 0 tie, 0 margin, 0 prompts, 0 limit"},
-		"top": {group.Pairs{Mode: group.PairTop}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 1 prompts, 0 limit"},
-		"margin": {group.Pairs{Mode: group.PairExhaustive, Margin: 0.6}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"},
+		"top": {pairs.Settings{Mode: pairs.TopK}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 1 prompts, 0 limit"},
+		"margin": {pairs.Settings{Mode: pairs.Exhaustive, Margin: 0.6}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"},
 			"1 pairs, 1 tie, 7 margin, 1 prompts, 0 limit"},
-		"limit": {group.Pairs{Mode: group.PairExhaustive, Limit: 2}, []string{
+		"limit": {pairs.Settings{Mode: pairs.Exhaustive, Limit: 2}, []string{
 			"t0.1>t3.1 1: u:q + a:<best> & more | a:worst", "t0.1>t1.1 0.5: u:q + a:<best> & more | a:fair"}, "2 pairs, 1 tie, 0 margin, 1 prompts, 6 limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, got := pairsOf(t, in, in+"-"+strings.ReplaceAll(name, " ", "-"), c.Pairs, group.CompatNone)
+			d, got := pairsOf(t, in, in+"-"+strings.ReplaceAll(name, " ", "-"), c.Settings, group.CompatNone)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -129,7 +130,7 @@ func TestPairsOfTrajectories(t *testing.T) {
 			}
 		})
 	}
-	if _, got := pairsOf(t, in, in+"-ties", group.Pairs{Mode: group.PairExhaustive, Ties: true}, group.CompatNone); len(got) != 6 {
+	if _, got := pairsOf(t, in, in+"-ties", pairs.Settings{Mode: pairs.Exhaustive, Ties: true}, group.CompatNone); len(got) != 6 {
 		t.Errorf("with ties: %v", got)
 	}
 }
@@ -153,21 +154,21 @@ func TestWhereTrajectoriesDiverge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := conversations(t, "rollout", []formats.Trajectory{say(0, 1, c.a...), say(1, 0, c.b...)})
-			d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive}, group.CompatNone)
+			d, got := pairsOf(t, in, in+"-group", pairs.Settings{Mode: pairs.Exhaustive}, group.CompatNone)
 			if strings.Join(got, "; ") != c.want || d.Facts[c.fact] != 1 {
 				t.Errorf("got %v, facts %v", got, d.Facts)
 			}
 		})
 	}
 	in := conversations(t, "first", []formats.Trajectory{say(0, 1, "u:q", `a!{"x":1}`, "t:7", "a:yes"), say(1, 0, "u:q", "a:no", "u:sure?", "a:no")})
-	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, At: group.PairFirstDifference}, group.CompatNone)
+	d, got := pairsOf(t, in, in+"-group", pairs.Settings{Mode: pairs.Exhaustive, At: pairs.FirstDifference}, group.CompatNone)
 	if strings.Join(got, "; ") != "t0.1>t1.1 1: u:q + a: | a:no" || d.Facts["pairs_unfit_turns"] != 0 {
 		t.Errorf("at the first difference: %v, facts %v", got, d.Facts)
 	}
 	a, b := say(0, 1, "u:q", "a:yes"), say(1, 0, "u:q", "a:no")
 	b.ToolSets, b.Calls[0].Tools = []string{`[{"type":"function"}]`}, 0
 	in = conversations(t, "tools", []formats.Trajectory{a, b})
-	if d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairBestWorst}, group.CompatNone); got != nil || d.Facts["pairs_prompts"] != 1 {
+	if d, got := pairsOf(t, in, in+"-group", pairs.Settings{Mode: pairs.BestWorst}, group.CompatNone); got != nil || d.Facts["pairs_prompts"] != 1 {
 		t.Errorf("other tools on offer: %v", got)
 	}
 }
@@ -186,7 +187,7 @@ func TestPairsOfCandidates(t *testing.T) {
 	failed.Status, failed.StopReason, failed.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailEngine
 	failed.Candidates = []formats.Candidate{{Message: 1, Content: "x", Score: score(0)}, {Message: 1, Content: "y", Score: score(1)}}
 	in := conversations(t, "rollout", []formats.Trajectory{a, b, failed})
-	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, From: group.PairCandidates}, group.CompatNone)
+	d, got := pairsOf(t, in, in+"-group", pairs.Settings{Mode: pairs.Exhaustive, From: pairs.Candidates}, group.CompatNone)
 	if diff := cmp.Diff([]string{"t0.1>t0.0 0.7: u:q + a:uno | a:one"}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -223,9 +224,9 @@ func TestPairsOfNAT(t *testing.T) {
 			}
 		}
 		in := conversations(t, fmt.Sprint("rollout-", n), []formats.Trajectory{one})
-		p := group.Pairs{Mode: group.PairBestWorst, Margin: c.Margin, Limit: c.Limit}
+		p := pairs.Settings{Mode: pairs.BestWorst, Margin: c.Margin, Limit: c.Limit}
 		if c.Exhaustive {
-			p.Mode = group.PairExhaustive
+			p.Mode = pairs.Exhaustive
 		}
 		o := options(in, in+"-group")
 		o.Pairs, o.Compat = p, group.CompatNAT
@@ -302,7 +303,7 @@ func TestPairsThatCannotBeExportedAreCounted(t *testing.T) {
 		turns[i].TrajectoryID, turns[i].ExampleID = turns[i].TrajectoryID+"-turns", "turns"
 	}
 	o := options(conversations(t, "rollout-unfit", one, turns), "mem://unfit/group")
-	o.Pairs, o.Labels = group.Pairs{Mode: group.PairExhaustive}, true
+	o.Pairs, o.Labels = pairs.Settings{Mode: pairs.Exhaustive}, true
 	report, d := run(t, o)
 	for _, want := range []string{"4 pairs (2 of them unfit for the files of preference trainers: several answers after the prompt 2)",
 		"(1 of them unfit for the files of preference trainers: several answers after the prompt 1)"} {

@@ -120,14 +120,14 @@ func (g *scatteredGroups) compute(ctx context.Context) error {
 			return err
 		}
 		if string(c.group) != string(r.Key[:16]) {
-			if err := g.group(ctx, c); err != nil {
+			if err := g.Group(ctx, c); err != nil {
 				return err
 			}
 			c.reset(r.Key[:16])
 		}
 		c.add(int64(binary.BigEndian.Uint64(r.Key[16:])), r.Value)
 	}
-	return g.group(ctx, c)
+	return g.Group(ctx, c)
 }
 
 type groupRows struct {
@@ -149,8 +149,8 @@ func (c *groupRows) add(at int64, value []byte) {
 	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, c.row.Length), append(c.at, at)
 }
 
-// group computes a group, and sorts the results of its rows by position.
-func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
+// Group computes a group, and sorts the results of its rows by position.
+func (g *scatteredGroups) Group(ctx context.Context, c *groupRows) error {
 	if err := ctx.Err(); err != nil || !slices.ContainsFunc(c.at, g.holds) {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
 // place makes names of datasets that no other test of the process has.
@@ -257,19 +258,19 @@ func TestScatteredPreferences(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	results := func(rows []formats.Trajectory, parts, shards int) (pairs, labels []string) {
+	results := func(rows []formats.Trajectory, parts, shards int) (preferred, labels []string) {
 		in := stored(t, "import", rows, parts)
 		o := options(in, in+"-group")
-		o.Pairs.Mode, o.Labels = group.PairExhaustive, true
+		o.Pairs.Mode, o.Labels = pairs.Exhaustive, true
 		o.Spill.Memory = 1 << 12
 		d, _ := grouped(t, o, shards)
 		for _, p := range rowsOf[formats.Pair](t, d, schema.TablePairs) {
-			pairs = append(pairs, fmt.Sprint(p))
+			preferred = append(preferred, fmt.Sprint(p))
 		}
 		for _, l := range rowsOf[formats.Label](t, d, schema.TableLabels) {
 			labels = append(labels, fmt.Sprint(l))
 		}
-		return pairs, labels
+		return preferred, labels
 	}
 	// Members keep their order, so that ties between pairs fall alike.
 	scattered := make([]formats.Trajectory, 0, len(rows))

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
 // rowWriter writes members in the base's order, given their results in the same
@@ -40,7 +41,7 @@ func (g *scatteredGroups) newRowWriter(ctx context.Context) (*rowWriter, error) 
 		scope = g.in.base.All()
 		w.next = 0
 		w.pairs = spill.New(g.o.Spill.Dir, g.o.Spill.Memory/2)
-		if w.messages, err = openPairRows(ctx, g.in.base, scope); err != nil {
+		if w.messages, err = pairs.OpenRows(ctx, g.in.base, scope); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +75,7 @@ func (w *rowWriter) add(at int64, f rowResult) error {
 	w.tally.member(&m, w.o.solved())
 	if f.Group != nil {
 		if !f.Group.Stats.Forks {
-			w.tally.group(f.Group.Size, f.Group.Compared, f.Group.Flat)
+			w.tally.Group(f.Group.Size, f.Group.Compared, f.Group.Flat)
 		}
 		w.pending = append(w.pending, f.Group.Stats)
 	}
@@ -139,7 +140,7 @@ func (w *rowWriter) pair() error {
 		if len(members) == 0 {
 			return nil
 		}
-		err := p.group(w.ctx, members, rows)
+		err := p.Group(w.ctx, members, rows)
 		members, rows = members[:0], rows[:0]
 		return err
 	}

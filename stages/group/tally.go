@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
 // The states that rows are counted by; every row is in exactly one.
@@ -46,7 +47,7 @@ func (t *tally) add(members []formats.Member, stats *formats.GroupStats, g *Grou
 		t.member(&members[i], g.Solved)
 	}
 	if !stats.Forks {
-		t.group(g.compared(members, stats))
+		t.Group(g.compared(members, stats))
 	}
 }
 
@@ -94,7 +95,7 @@ func newTally(o *Options, step *training.BatchStep) *tally {
 	return t
 }
 
-func (t *tally) group(size training.AdvantageSize, compared, flat bool) {
+func (t *tally) Group(size training.AdvantageSize, compared, flat bool) {
 	t.groups++
 	if !compared {
 		return
@@ -183,5 +184,5 @@ func message(f map[string]float64) string {
 	if n := f[factScored]; n > 0 {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
 	}
-	return text + pairMessage(f)
+	return text + pairs.Message(f)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -23,7 +24,7 @@ type groupWriter struct {
 	meter   *stages.Meter
 
 	lengths   lengths
-	pairer    *pairer                             // nil without pairs and labels
+	pairer    *pairs.Writer                       // nil without pairs and labels
 	messages  *dataset.Reader[formats.Trajectory] // of the base, for it
 	said      []formats.Trajectory
 	adjacency *adjacency
@@ -55,12 +56,12 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	defer s.lengths.close()
 	if j.o.preferences() {
 		s.pairer = j.pairer()
-		if s.messages, err = openPairRows(ctx, j.in.base, j.slice); err != nil {
+		if s.messages, err = pairs.OpenRows(ctx, j.in.base, j.slice); err != nil {
 			return err
 		}
 		defer s.messages.Close()
 	}
-	if err := readRuns(ctx, j.in, j.slice, s.group); err != nil {
+	if err := readRuns(ctx, j.in, j.slice, s.Group); err != nil {
 		return err
 	}
 	if err := s.adjacency.end(); err != nil {
@@ -69,7 +70,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	return s.flush()
 }
 
-func (s *groupWriter) group(first int64, key string, rows []row) error {
+func (s *groupWriter) Group(first int64, key string, rows []row) error {
 	if err := s.adjacency.begins(key, rows[0].Epoch); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 		if s.said, err = readNext(s.messages, s.said, len(members)); err != nil {
 			return err
 		}
-		if err := s.pairer.group(s.ctx, members, s.said); err != nil {
+		if err := s.pairer.Group(s.ctx, members, s.said); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package group
+package pairs
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Pairs says which preferences to make of a group. Members without a reward,
+// Settings says which preferences to make of a group. Members without a reward,
 // and the candidates of failed trajectories, are in none.
 //
 // Both answers of a pair must continue the same prompt. Whole trajectories are
@@ -32,67 +32,67 @@ import (
 // sorts. Once does what its trainer does to these pairs by default (there over
 // all examples, here over a group): identical pairs are deduplicated after the
 // limit.
-type Pairs struct {
-	Mode   PairMode   `json:"mode"`           // "" makes none
-	From   PairSource `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
-	At     PairAt     `json:"at,omitempty"`   // where pairs of trajectories end; default PairWhole
-	Top    int        `json:"top,omitempty"`  // of PairTop; default DefaultTop
-	Margin float64    `json:"margin"`         // least difference of scores
-	Limit  int        `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
-	Ties   bool       `json:"ties,omitempty"` // equal scores make pairs too
-	Once   bool       `json:"once,omitempty"` // identical pairs of a group are one
+type Settings struct {
+	Mode   Mode    `json:"mode"`           // "" makes none
+	From   Source  `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
+	At     End     `json:"at,omitempty"`   // where pairs of trajectories end; default PairWhole
+	Top    int     `json:"top,omitempty"`  // of PairTop; default DefaultTop
+	Margin float64 `json:"margin"`         // least difference of scores
+	Limit  int     `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
+	Ties   bool    `json:"ties,omitempty"` // equal scores make pairs too
+	Once   bool    `json:"once,omitempty"` // identical pairs of a group are one
 
 	nat       bool
 	tolerance float64 // relative spread of equal scores
 }
 
-// PairMode is which of a group's members are paired.
-type PairMode string
+// Mode is which of a group's members are paired.
+type Mode string
 
 const (
-	PairExhaustive PairMode = "exhaustive" // every better one with every worse one, the largest difference first
-	PairBestWorst  PairMode = "best-worst" // the best with the worst
-	PairTop        PairMode = "top-k"      // the best with the worst, the second with the second worst, up to Top
+	Exhaustive Mode = "exhaustive" // every better one with every worse one, the largest difference first
+	BestWorst  Mode = "best-worst" // the best with the worst
+	TopK       Mode = "top-k"      // the best with the worst, the second with the second worst, up to Top
 )
 
-// PairModes lists the known values.
-var PairModes = []PairMode{PairExhaustive, PairBestWorst, PairTop}
+// Modes lists the known values.
+var Modes = []Mode{Exhaustive, BestWorst, TopK}
 
-// PairSource is what is paired.
-type PairSource string
+// Source is what is paired.
+type Source string
 
 const (
-	PairTrajectories PairSource = "trajectories" // by reward
-	PairCandidates   PairSource = "candidates"   // of a turn, by the agent's scores
+	Trajectories Source = "trajectories" // by reward
+	Candidates   Source = "candidates"   // of a turn, by the agent's scores
 )
 
-// PairSources lists the known values, the default first.
-var PairSources = []PairSource{PairTrajectories, PairCandidates}
+// Sources lists the known values, the default first.
+var Sources = []Source{Trajectories, Candidates}
 
-// PairAt is where a pair of trajectories ends.
-type PairAt string
+// End is where a pair of trajectories ends.
+type End string
 
 const (
-	PairWhole           PairAt = "whole"            // at the trajectories' ends
-	PairFirstDifference PairAt = "first-difference" // after the first message that differs
+	Whole           End = "whole"            // at the trajectories' ends
+	FirstDifference End = "first-difference" // after the first message that differs
 )
 
-// PairAts lists the known values, the default first.
-var PairAts = []PairAt{PairWhole, PairFirstDifference}
+// Ends lists the known values, the default first.
+var Ends = []End{Whole, FirstDifference}
 
 // DefaultTop is how many are paired in mode PairTop.
 const DefaultTop = 2
 
 // Declare declares the fields. They are in the identity as one object, if there
 // are pairs.
-func (p *Pairs) Declare(d *plugin.Declarer) {
+func (p *Settings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: exhaustive, best-worst, top-k",
-		PairModes...).Common()
-	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: trajectories, candidates", PairSources...).
+		Modes...).Common()
+	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: trajectories, candidates", Sources...).
 		Shown("trajectories, or candidates with --compat nat")
 	plugin.Choice(d, &p.At, "pair-at",
 		"compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with "+
-			"its tool calls", PairAts...).Shown(string(PairWhole))
+			"its tool calls", Ends...).Shown(string(Whole))
 	d.Int(&p.Top, "pair-top", "pair the `K` best with the K worst; with --pairs top-k").Shown(strconv.Itoa(DefaultTop))
 	d.Float(&p.Margin, "pair-margin", "pair only scores that differ by at least `X`")
 	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit")
@@ -100,15 +100,15 @@ func (p *Pairs) Declare(d *plugin.Declarer) {
 	d.Bool(&p.Once, "pair-once", "deduplicate identical pairs within a group")
 }
 
-// validate fills in the defaults. nat says that pairs are made as under CompatNAT.
-func (p *Pairs) validate(nat bool) error {
+// Validate fills in the defaults. nat says that pairs are made as under CompatNAT.
+func (p *Settings) Validate(nat bool) error {
 	usage := func(hint, format string, args ...any) error {
 		return fault.Errorf(fault.Usage, hint, format, args...)
 	}
 	p.nat = nat
 	if p.From == "" {
-		if p.From = PairTrajectories; p.nat {
-			p.From = PairCandidates
+		if p.From = Trajectories; p.nat {
+			p.From = Candidates
 		}
 	}
 	switch {
@@ -117,25 +117,25 @@ func (p *Pairs) validate(nat bool) error {
 			return usage("say which with --pairs", "group: pairs have settings, but --pairs is not set")
 		}
 		return nil
-	case !slices.Contains(PairModes, p.Mode):
+	case !slices.Contains(Modes, p.Mode):
 		return usage("use exhaustive, best-worst or top-k", "group: unknown --pairs %q", p.Mode)
-	case !slices.Contains(PairSources, p.From):
+	case !slices.Contains(Sources, p.From):
 		return usage("use trajectories or candidates", "group: unknown --pairs-from %q", p.From)
-	case p.At == PairFirstDifference && p.From != PairTrajectories:
+	case p.At == FirstDifference && p.From != Trajectories:
 		return usage("candidates are single messages: leave it out", "group: --pair-at %s with --pairs-from %s", p.At, p.From)
 	case !(p.Margin >= 0) || math.IsInf(p.Margin, 0):
 		return usage("give a difference of scores, 0 or more", "group: --pair-margin %v", p.Margin)
 	case p.Limit < 0:
 		return usage("give a number of pairs; 0 is no limit", "group: --pair-limit %d", p.Limit)
-	case p.Top < 0 || p.Top > 0 && p.Mode != PairTop:
+	case p.Top < 0 || p.Top > 0 && p.Mode != TopK:
 		return usage("give a number of pairs, with --pairs top-k", "group: --pair-top %d", p.Top)
-	case p.nat && (p.From != PairCandidates || p.Mode == PairTop):
+	case p.nat && (p.From != Candidates || p.Mode == TopK):
 		return usage("NAT pairs candidates, exhaustive or best-worst", "group: --compat nat makes no such pairs")
 	}
-	if p.At == PairWhole {
+	if p.At == Whole {
 		p.At = "" // the identity of pairs from before there was a choice
 	}
-	if p.Top == 0 && p.Mode == PairTop {
+	if p.Top == 0 && p.Mode == TopK {
 		p.Top = DefaultTop
 	}
 	return nil
@@ -149,7 +149,7 @@ type option struct {
 
 // options lists the pairs that the mode allows, best first. Scores are finite.
 // refuse is called with the fact for each pair that scores alone rule out.
-func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
+func (p *Settings) options(scores []float64, refuse func(fact string)) []option {
 	order := make([]int, len(scores))
 	for i := range order {
 		order[i] = i
@@ -169,18 +169,18 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 	}
 	n := len(order)
 	switch p.Mode {
-	case PairExhaustive:
+	case Exhaustive:
 		for i := range n {
 			for j := i + 1; j < n; j++ {
 				add(i, j)
 			}
 		}
 		slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(b.margin, a.margin) })
-	case PairBestWorst:
+	case BestWorst:
 		if n > 1 {
 			add(0, n-1)
 		}
-	case PairTop:
+	case TopK:
 		for i := range min(p.Top, n/2) {
 			add(i, n-1-i)
 		}

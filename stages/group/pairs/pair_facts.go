@@ -1,4 +1,4 @@
-package group
+package pairs
 
 import (
 	"fmt"
@@ -18,9 +18,9 @@ const (
 	factPairsMargin  = "pairs_margin"  // refused: scores differ too little
 	factPairsPrompts = "pairs_prompts" // refused: the prompts differ, or the difference is not in a sampled message
 	factPairsSame    = "pairs_same"    // refused: identical answers
-	factDesirable    = "desirable"     // labels of each kind
-	factUndesirable  = "undesirable"
-	factLabels       = "labels"
+	FactDesirable    = "desirable"     // labels of each kind
+	FactUndesirable  = "undesirable"
+	FactLabels       = "labels"
 	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
 	factPairsAgain   = "pairs_again" // refused: an earlier pair is identical
 
@@ -34,8 +34,8 @@ const (
 	factLabelsUnfit = "labels_unfit_"
 )
 
-// pairMessage describes pairs and labels by their facts; "" without any.
-func pairMessage(f map[string]float64) (text string) {
+// Message describes pairs and labels by their facts; "" without any.
+func Message(f map[string]float64) (text string) {
 	if n, ok := f[factPairs]; ok {
 		text += "; " + plural.Of(n, "pair") + unfit(f, factPairsUnfit)
 		if f[factPairsUnfit+chat.Turns] > 0 {
@@ -43,8 +43,8 @@ func pairMessage(f map[string]float64) (text string) {
 		}
 		text += unpaired(f)
 	}
-	if d, ok := f[factDesirable]; ok {
-		n := f[factUndesirable]
+	if d, ok := f[FactDesirable]; ok {
+		n := f[FactUndesirable]
 		wd, wu := formats.KTOWeights(int64(d), int64(n))
 		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, n, wd, wu) +
 			unfit(f, factLabelsUnfit)

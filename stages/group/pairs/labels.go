@@ -1,4 +1,4 @@
-package group
+package pairs
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // labels labels each member that has a reward. A member without trained
 // messages has no answer to label.
-func (p *pairer) labels(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
+func (p *Writer) labels(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	var out []formats.Label
 	for i := range members {
 		m, t := &members[i], &all[i]
@@ -29,15 +29,15 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 			Desirable:  *m.Reward >= p.minDesirable, Reward: *m.Reward,
 			Prompt: chat.JSON(t, path[:at]), Completion: chat.JSON(t, path[at:]), Tools: chat.ToolsOf(t, path[at]),
 		}
-		fact := factUndesirable
+		fact := FactUndesirable
 		if x.Desirable {
-			fact = factDesirable
+			fact = FactDesirable
 		}
-		p.facts[fact]++
-		p.facts[factLabels]++
+		p.Facts[fact]++
+		p.Facts[FactLabels]++
 		p.labelBytes += x.Size()
 		if _, reason := chat.Labelled(&x); reason != "" {
-			p.facts[factLabelsUnfit+reason]++
+			p.Facts[factLabelsUnfit+reason]++
 		}
 		out = append(out, x)
 	}

@@ -1,4 +1,4 @@
-package group
+package pairs
 
 import (
 	"cmp"
@@ -18,13 +18,13 @@ import (
 	"github.com/rollmill/rollmill/formats/training"
 )
 
-// pairer writes pairs and labels, group by group.
-type pairer struct {
-	Pairs
+// Writer writes pairs and labels, group by group.
+type Writer struct {
+	Settings
 	out          *shards.TableWriter[formats.Pair]  // nil: no pairs
 	label        *shards.TableWriter[formats.Label] // nil: no labels
 	minDesirable float64                            // lowest reward of a desirable answer
-	facts        map[string]float64
+	Facts        map[string]float64
 
 	of   *formats.Member // one of the group, for its pairs' ids
 	some []formats.Pair  // made and not written
@@ -38,35 +38,35 @@ type pairer struct {
 // and their number grows with the square of the group's size.
 const pairsAtOnce = 16
 
-// openPairRows reads the columns of the base from which pairs are made.
-func openPairRows(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+// OpenRows reads the columns of the base from which pairs are made.
+func OpenRows(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
 	return dataset.NewReaderOf[formats.Trajectory](ctx, base, r,
 		[]string{"trajectory_id", "example_id", "messages", "calls", "tool_sets", "candidates"})
 }
 
-// newPairer creates the tables that are asked for. Answers are desirable, and scores equal,
+// New creates the tables that are asked for. Answers are desirable, and scores equal,
 // as the numbers say.
-func newPairer(shard *shards.Shard, pairs Pairs, labels bool, minDesirable, tolerance float64) *pairer {
-	p := &pairer{Pairs: pairs, minDesirable: minDesirable, facts: map[string]float64{}}
+func New(shard *shards.Shard, pairs Settings, labels bool, minDesirable, tolerance float64) *Writer {
+	p := &Writer{Settings: pairs, minDesirable: minDesirable, Facts: map[string]float64{}}
 	p.tolerance = tolerance
 	if pairs.Mode != "" {
 		p.out = shards.NewTable[formats.Pair](shard, schema.TablePairs, -1)
-		p.facts[factPairs] = 0
+		p.Facts[factPairs] = 0
 	}
 	if labels {
 		p.label = shards.NewTable[formats.Label](shard, schema.TableLabels, -1)
-		p.facts[factDesirable], p.facts[factUndesirable] = 0, 0
+		p.Facts[FactDesirable], p.Facts[FactUndesirable] = 0, 0
 	}
 	return p
 }
 
-func (p *pairer) refuse(fact string) {
-	p.facts[fact]++
+func (p *Writer) refuse(fact string) {
+	p.Facts[fact]++
 	p.why = cmp.Or(p.why, fact)
 }
 
-// group makes the pairs and labels of a group from its members' messages.
-func (p *pairer) group(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
+// Group makes the pairs and labels of a group from its members' messages.
+func (p *Writer) Group(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	if p.label != nil {
 		if err := p.labels(ctx, members, all); err != nil {
 			return err
@@ -77,18 +77,18 @@ func (p *pairer) group(ctx context.Context, members []formats.Member, all []form
 	}
 	p.of, p.why = &members[0], ""
 	clear(p.made)
-	before, make := p.facts[factPairs], p.trajectories
-	if p.From == PairCandidates {
+	before, make := p.Facts[factPairs], p.trajectories
+	if p.From == Candidates {
 		make = p.candidates
 	}
 	err := make(ctx, members, all)
-	if err = errors.Join(err, p.flush(ctx)); p.facts[factPairs] == before {
-		p.facts[factUnpaired+strings.TrimPrefix(cmp.Or(p.why, factPairsFew), factPairs+"_")]++
+	if err = errors.Join(err, p.flush(ctx)); p.Facts[factPairs] == before {
+		p.Facts[factUnpaired+strings.TrimPrefix(cmp.Or(p.why, factPairsFew), factPairs+"_")]++
 	}
 	return err
 }
 
-func (p *pairer) put(ctx context.Context, x formats.Pair) error {
+func (p *Writer) put(ctx context.Context, x formats.Pair) error {
 	x.GroupID, x.Epoch = p.of.GroupID, p.of.Epoch
 	if p.some = append(p.some, x); len(p.some) < pairsAtOnce {
 		return nil
@@ -96,13 +96,13 @@ func (p *pairer) put(ctx context.Context, x formats.Pair) error {
 	return p.flush(ctx)
 }
 
-func (p *pairer) flush(ctx context.Context) error {
-	p.facts[factPairs] += float64(len(p.some))
+func (p *Writer) flush(ctx context.Context) error {
+	p.Facts[factPairs] += float64(len(p.some))
 	err := p.out.Write(ctx, p.some)
 	for i := range p.some {
 		p.bytes += p.some[i].Size()
 		if _, reason := chat.Compared(&p.some[i]); reason != "" {
-			p.facts[factPairsUnfit+reason]++
+			p.Facts[factPairsUnfit+reason]++
 		}
 	}
 	clear(p.some)
@@ -115,7 +115,7 @@ func (p *pairer) flush(ctx context.Context) error {
 }
 
 // trajectories pairs whole members by reward.
-func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
+func (p *Writer) trajectories(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	var valid []int
 	var scores []float64
 	var paths [][]int
@@ -132,7 +132,7 @@ func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all
 			return formats.Pair{}, refused
 		}
 		tailA, tailB := pathA[shared:], pathB[shared:]
-		if p.At == PairFirstDifference {
+		if p.At == FirstDifference {
 			tailA, tailB = tailA[:1], tailB[:1]
 		}
 		return formats.Pair{
@@ -159,7 +159,7 @@ type candidate struct {
 func (c candidate) get() *formats.Candidate { return &c.t.Candidates[c.index] }
 
 // candidates pairs the alternatives of each turn by the agent's scores.
-func (p *pairer) candidates(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
+func (p *Writer) candidates(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	for _, turn := range p.turns(members, all) {
 		scores := make([]float64, len(turn.of))
 		for i, c := range turn.of {
@@ -192,7 +192,7 @@ func (p *pairer) candidates(ctx context.Context, members []formats.Member, all [
 }
 
 // turns gathers candidates with a score, in order of appearance.
-func (p *pairer) turns(members []formats.Member, all []formats.Trajectory) []turn {
+func (p *Writer) turns(members []formats.Member, all []formats.Trajectory) []turn {
 	var out []turn
 	place := map[[2]string]int{}
 	for i := range all {
@@ -220,7 +220,7 @@ func (p *pairer) turns(members []formats.Member, all []formats.Trajectory) []tur
 
 // key returns the turn in which a candidate competes, by trajectory and name,
 // if any.
-func (p *pairer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bool) {
+func (p *Writer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bool) {
 	if c.Score == nil || math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
 		return [2]string{}, false
 	}
@@ -239,11 +239,11 @@ func (p *pairer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bo
 }
 
 // take makes pairs until the limit.
-func (p *pairer) take(ctx context.Context, options []option, make func(option) (formats.Pair, string)) error {
+func (p *Writer) take(ctx context.Context, options []option, make func(option) (formats.Pair, string)) error {
 	taken := 0
 	for i, o := range options {
 		if p.Limit > 0 && taken == p.Limit {
-			p.facts[factPairsLimit] += float64(len(options) - i)
+			p.Facts[factPairsLimit] += float64(len(options) - i)
 			break
 		}
 		x, refused := make(o)
@@ -266,7 +266,7 @@ func (p *pairer) take(ctx context.Context, options []option, make func(option) (
 }
 
 // again reports whether an earlier pair of the group is identical.
-func (p *pairer) again(x *formats.Pair) bool {
+func (p *Writer) again(x *formats.Pair) bool {
 	if p.made == nil {
 		p.made = map[xxh3.Uint128]bool{}
 	}

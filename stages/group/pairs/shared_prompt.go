@@ -1,4 +1,4 @@
-package group
+package pairs
 
 import (
 	"github.com/rollmill/rollmill/formats"
