@@ -40,7 +40,11 @@ func newCoded[T comparable](rows int64) coded[T] {
 func (c *coded[T]) len() int { return len(c.narrow) + len(c.wide) }
 
 func (c *coded[T]) add(v T) {
-	if len(c.values) == 0 || c.values[c.last] != v { // rows of a group are adjacent
+	switch next := int(c.last) + 1; {
+	case len(c.values) > 0 && c.values[c.last] == v: // rows of a group are adjacent
+	case next < len(c.values) && c.values[next] == v: // and their generations ascend
+		c.last++
+	default:
 		c.last = c.numberOf(v)
 	}
 	if c.wide == nil && c.last > 0xff {
@@ -166,11 +170,23 @@ func (t *ids) bytes() int64 {
 	return total
 }
 
+// nibbles are the values of hex digits; those of other bytes have a bit above.
+var nibbles = func() (out [256]byte) {
+	for b := range out {
+		out[b] = byte(strings.IndexByte("0123456789abcdef", byte(b)))
+	}
+	return out
+}()
+
 // pack returns the bytes of an id that rollmill made.
 func pack(id string) (out [idBytes]byte, ok bool) {
-	if len(id) != 2*idBytes || id != strings.ToLower(id) {
+	if len(id) != 2*idBytes {
 		return out, false
 	}
-	_, err := hex.Decode(out[:], []byte(id))
-	return out, err == nil
+	other := byte(0)
+	for i := range out {
+		high, low := nibbles[id[2*i]], nibbles[id[2*i+1]]
+		out[i], other = high<<4|low, other|high|low
+	}
+	return out, other < 16
 }

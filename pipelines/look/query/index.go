@@ -35,6 +35,7 @@ type Index struct {
 	sampled     []int32
 	drop        words    // decided: "" not, kept, or the reason
 	decisionRow []uint32 // in Decisions; nil: the same row
+	unnamed     bool     // the row before is in the group of its example
 	solvedFrom  float64  // the reward that counts as solved
 	members     []uint32 // rows by group
 	firstMember []uint32 // of each group in members, and the end

@@ -167,24 +167,18 @@ func (x *Index) byID() []uint32 {
 // the next of each go are in the processor's cache.
 const digitBits = 11
 
-// keyed is a number and its key.
-type keyed struct {
-	key uint64
-	i   uint32
-}
-
-// resorted sorts numbers by their keys. Those with the same key keep their order. It
-// is a radix sort: several times faster than comparing, and a page waits for it.
+// resorted sorts the numbers below their count by their keys. Those with the same key keep
+// their order. It is a radix sort: several times faster than comparing, and a page waits for it.
 func resorted(numbers []uint32, of key, descending bool) []uint32 {
-	from, to := make([]keyed, len(numbers)), make([]keyed, len(numbers))
+	keys, next := make([]uint64, len(numbers)), make([]uint32, len(numbers))
 	var differ uint64
-	for at, i := range numbers {
-		k := of(i)
+	for i := range keys {
+		k := of(uint32(i))
 		if descending && k != nullKey {
-			k = ^k // not nullKey: 0 is the key of no value where there are nulls
+			k = ^k // not nullKey: 0 is the key of no value
 		}
-		from[at] = keyed{k, i}
-		differ |= k ^ from[0].key
+		keys[i] = k
+		differ |= k ^ keys[0]
 	}
 	const digits = 1 << digitBits
 	for shift := 0; shift < 64; shift += digitBits {
@@ -192,21 +186,18 @@ func resorted(numbers []uint32, of key, descending bool) []uint32 {
 			continue
 		}
 		var first [digits + 1]uint32
-		for _, x := range from {
-			first[x.key>>shift%digits+1]++
+		for _, k := range keys {
+			first[k>>shift%digits+1]++
 		}
 		for d := range digits {
 			first[d+1] += first[d]
 		}
-		for _, x := range from {
-			at := &first[x.key>>shift%digits]
-			to[*at] = x
+		for _, i := range numbers {
+			at := &first[keys[i]>>shift%digits]
+			next[*at] = i
 			*at++
 		}
-		from, to = to, from
-	}
-	for at, x := range from {
-		numbers[at] = x.i
+		numbers, next = next, numbers
 	}
 	return numbers
 }

@@ -84,8 +84,11 @@ func (l List) Page(ctx context.Context, q Query) (*Page, error) {
 	return c.page(q.Page), err
 }
 
-// ordered returns rows or groups in an order, which is remembered.
+// ordered returns rows or groups in an order, which is remembered unless it is their own.
 func (l List) ordered(ctx context.Context, o Order) ([]uint32, error) {
+	if o == (Order{}) {
+		return ascending(l.n), nil
+	}
 	return l.x.orders.Of(l.name+" "+o.String(), func() ([]uint32, error) {
 		c, err := l.sortedBy(ctx, o, nil)
 		switch {

@@ -81,6 +81,7 @@ func (x *Index) readBase(ctx context.Context, read func(int64)) error {
 func (x *Index) addBase(r *wide) {
 	x.ids.add(r.TrajectoryID)
 	x.run.add(r.Run)
+	example, epoch := x.examples.last, x.epoch.last
 	x.examples.add(r.ExampleID)
 	x.epoch.add(int64(r.Epoch))
 	x.generation.add(int64(r.Generation))
@@ -101,10 +102,14 @@ func (x *Index) addBase(r *wide) {
 	if x.From.Members != nil {
 		return // it names the group
 	}
-	group := r.GroupID
-	if group == "" {
+	group, unnamed := r.GroupID, r.GroupID == "" && r.ForkCall == nil
+	switch {
+	case unnamed && x.unnamed && example == x.examples.last && epoch == x.epoch.last:
+		group = x.groups.values[x.groups.last] // that of the row before
+	case group == "":
 		group = formats.GroupOf(r.ExampleID, int(r.Epoch), r.ForkedFrom, r.ForkCall)
 	}
+	x.unnamed = unnamed
 	x.groups.add(group)
 }
 
