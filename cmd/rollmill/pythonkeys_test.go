@@ -20,7 +20,7 @@ func TestThePythonModuleKnowsTheProtocols(t *testing.T) {
 		object     any
 		own, apart []string // keys that only the object has, and only the list
 	}{
-		{"_agents.py", `(?s)class Example\(TypedDict\):(.*?)\n\n\n`, rollout.Task{}, nil, nil},
+		{"_agents.py", `(?s)class Example\(TypedDict\):(.*?)\n\n\n`, rollout.TaskLine{}, nil, nil},
 		{"_agents.py", `\n_KEYS = (\(.*?\))`, rollout.Output{}, []string{"trajectory_id", "traceback"}, nil},
 		{"_rewards.py", `\n_KEYS = (\(.*?\))`, score.AnswerLine{}, []string{"id", "traceback"}, []string{"components"}},
 	} {

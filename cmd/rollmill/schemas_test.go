@@ -38,7 +38,7 @@ var (
 	number   = &jsonschema.Schema{Type: "number"}
 	object   = &jsonschema.Schema{Type: "object"}
 	messages = []message{
-		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[rollout.Task](), nil},
+		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[rollout.TaskLine](), nil},
 		{"agent-result", "What an agent may answer; every field is optional", reflect.TypeFor[rollout.Output](), map[string]*jsonschema.Schema{
 			"answer": orNull("string"), "reward": orNull("number"), "metadata": orNull("object"), "stop": words(outcomes.StopDone, outcomes.StopTurns),
 		}},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Agent makes attempts. It is safe for concurrent use.
@@ -77,14 +78,6 @@ func (f *Failure) Unwrap() error { return f.Err }
 // between attempts. The next attempt starts it anew.
 type Closer interface{ Close() error }
 
-// CloseAgent ends what the agent keeps running.
-func (o Options) CloseAgent() error {
-	if c, ok := o.Agent.(Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
-
 // Limited is an optional interface of an Agent: at most Limit attempts are made
 // at once.
 type Limited interface{ Limit() int }
@@ -111,4 +104,9 @@ type Client interface {
 	// (tools, temperature, ...).
 	Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message,
 		fields map[string]any) (formats.Message, error)
+}
+
+// Usage returns an error of kind usage.
+func Usage(hint, format string, args ...any) error {
+	return fault.Errorf(fault.Usage, hint, "rollout: "+format, args...)
 }

@@ -19,13 +19,14 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 type job struct {
 	example    int // index among the examples
 	generation int32
 	attempts   int32 // that earlier runs of this command made
-	fork       *fork // nil: it begins at the start
+	fork       *Fork // nil: it begins at the start
 }
 
 // attempt makes a trajectory. ok is false when ctx ended first: then there is
@@ -53,7 +54,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	if err != nil && ctx.Err() != nil {
 		return t, "", false
 	}
-	if exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
+	if Exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
 		r.stop(noRoom(cmp.Or(err, error(syscall.EMFILE))))
 		return t, "", false
 	}
@@ -63,7 +64,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		return t, "", false // an agent may hide that the end of the run cut its call off
 	}
 	fit(&t)
-	return t, traceOf(err), true
+	return t, TraceOf(err), true
 }
 
 // newAttempt returns what an agent gets to make a trajectory; session is nil if it asks no model.
@@ -147,13 +148,13 @@ func redact(ctx context.Context, t *formats.Trajectory) {
 }
 
 // row returns the row of an attempt that was not made yet; f is the prefix that it continues, or nil.
-func (o *Options) row(e formats.Example, generation int32, f *fork) formats.Trajectory {
+func (o *Options) row(e formats.Example, generation int32, f *Fork) formats.Trajectory {
 	t := formats.Trajectory{
 		TrajectoryID: o.id(e.ID, generation, f), Run: o.Run, ExampleID: e.ID,
 		Epoch: int32(o.AtEpoch()), Generation: generation, Example: exampleRow(e),
 	}
 	if f != nil {
-		t.ForkedFrom, t.ForkCall = f.from, &f.call
+		t.ForkedFrom, t.ForkCall = f.From, &f.Call
 	}
 	return t
 }
@@ -194,4 +195,20 @@ func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 		}
 	}
 	t.Answer = chat.Answer(t)
+}
+
+// exhaustedText is exhausted for a call of the recorder, of which only the text
+// is left: Go names the system call before the cause, while an engine's own
+// message follows the HTTP status.
+func exhaustedText(text string) bool {
+	return !strings.HasPrefix(text, "HTTP ") &&
+		(strings.Contains(text, "socket: "+syscall.EMFILE.Error()) ||
+			strings.Contains(text, "socket: "+syscall.ENFILE.Error()))
+}
+
+func noRoom(err error) error {
+	return fault.Errorf(fault.Temporary,
+		"lower --concurrency, or raise the limit (ulimit -n for files, ulimit -u for processes), and run the same "+
+			"command again",
+		"rollout: this machine cannot start another attempt; finished trajectories are kept: %w", err)
 }

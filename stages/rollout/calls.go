@@ -66,7 +66,7 @@ func (r *runner) readCalls(ctx context.Context, shard *shards.Shard, before *dat
 			return err
 		}
 		if ok && c.Attempt > done.attempts(at.slot) {
-			id := r.opts.id(k.example, k.generation, done.tasks.at(at.task).fork(k.generation))
+			id := r.opts.id(k.example, k.generation, done.tasks.At(at.task).Fork(k.generation))
 			r.calls.earlier[id] = append(r.calls.earlier[id], c.Answered)
 		}
 	}

@@ -58,7 +58,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 		t.Answer = strings.ToValidUTF8(*result.Answer, "\uFFFD")
 	}
 	if t.Status != outcomes.StatusFailed {
-		t.Reward, t.Rewards = result.Reward, result.components()
+		t.Reward, t.Rewards = result.Reward, components(result)
 	}
 	t.Artifacts = result.Artifacts
 	if len(result.Lost) > 0 {
@@ -77,7 +77,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 
 // components returns the reward as the component of the agent, and the further ones by
 // name.
-func (r Result) components() []formats.NamedReward {
+func components(r Result) []formats.NamedReward {
 	var out []formats.NamedReward
 	if r.Reward != nil {
 		out = []formats.NamedReward{{Name: formats.AgentReward, Value: r.Reward, Weight: 1}}

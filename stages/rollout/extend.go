@@ -31,7 +31,7 @@ const (
 type base struct {
 	d      *dataset.Dataset
 	groups []held
-	tasks  tasks // in the order of groups
+	tasks  Tasks // in the order of groups
 
 	payload      *shards.Payload
 	heads, whole cursor
@@ -46,11 +46,11 @@ type held struct {
 
 // openPlanned returns the tasks of all shards and opens the dataset that is
 // extended; nil without --extend.
-func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.Dataset, err error) {
+func (o Options) openPlanned(ctx context.Context) (all Tasks, extended *dataset.Dataset, err error) {
 	if o.Plan == nil {
-		return every(0, o.Examples.Len(), o.Generations), nil, nil
+		return Every(0, o.Examples.Len(), o.Generations), nil, nil
 	}
-	if all, err = o.Plan.tasks(ctx, o.Examples, o.AtEpoch()); err != nil || o.Extend.URI == "" {
+	if all, err = o.Plan.Tasks(ctx, o.Examples, o.AtEpoch()); err != nil || o.Extend.URI == "" {
 		return all, nil, err
 	}
 	extended, err = o.openExtended(ctx)
@@ -72,18 +72,12 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 		old.Ref("", "").Digest == d.Ref("", "").Digest {
 		return nil, Usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
 	}
-	for _, in := range o.Plan.d.Inputs {
-		if in.Role != "base" {
-			continue
-		}
-		if in.RowsDigest != d.RowsDigest.String() {
-			return nil, fault.Invalid(o.Plan.d.URI(), "curate what was made of the dataset that is extended", nil,
-				"the plan was made of %q, with rows %s, not of %q, with rows %s", in.URI, in.RowsDigest, d.URI(),
-				d.RowsDigest)
-		}
-		return d, nil
+	base, err := o.Plan.Base()
+	if err == nil && base.RowsDigest != d.RowsDigest.String() {
+		err = fault.Invalid(o.Plan.Dataset.URI(), "curate what was made of the dataset that is extended", nil,
+			"the plan was made of %q, with rows %s, not of %q, with rows %s", base.URI, base.RowsDigest, d.URI(), d.RowsDigest)
 	}
-	return nil, fault.Invalid(o.Plan.d.URI(), "", nil, "its manifest names no base")
+	return d, err
 }
 
 // otherwise warns of agent parameters that differ from those of the base:
@@ -104,7 +98,7 @@ func (o Options) otherwise(ctx context.Context, spec manifest.Spec, base *datase
 }
 
 // newBase finds the groups of this shard's slice, and what is added to them.
-func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks) (*base, error) {
+func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned Tasks) (*base, error) {
 	of := o.Out.Shard.Of()
 	slice, err := d.Slice(ctx, of.Index, of.Count)
 	if err != nil {
@@ -118,8 +112,8 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 		return dataset.NewHeadReader[formats.Trajectory](ctx, d, r)
 	}
 	b.whole, b.heads = cursor{open: all, end: d.Rows}, cursor{open: heads, end: d.Rows}
-	met, n := make([]bool, planned.len()), 0
-	var list []task
+	met, n := make([]bool, planned.Len()), 0
+	var list []Task
 	err = o.eachGroup(ctx, d, func(g group) error {
 		i, is, err := o.plannedTask(planned, g)
 		if err != nil {
@@ -137,21 +131,21 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 			return nil
 		}
 		if g.task = -1; is {
-			t := planned.at(i)
-			t.first = max(t.first, g.next)
+			t := planned.At(i)
+			t.First = max(t.First, g.next)
 			g.task, list = int32(len(list)), append(list, t)
 		}
 		b.groups = append(b.groups, g.held)
 		return nil
 	})
-	b.tasks = listed(list)
+	b.tasks = Listed(list)
 	if err == nil && n < len(met) {
 		err = fault.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
 }
 
-func (o Options) plannedTask(planned tasks, g group) (i int, ok bool, err error) {
+func (o Options) plannedTask(planned Tasks, g group) (i int, ok bool, err error) {
 	if int(g.epoch) != o.AtEpoch() {
 		return 0, false, nil
 	}
@@ -159,7 +153,7 @@ func (o Options) plannedTask(planned tasks, g group) (i int, ok bool, err error)
 	if !ok || err != nil {
 		return 0, false, err
 	}
-	i, ok = planned.of(example)
+	i, ok = planned.Find(example)
 	return i, ok, nil
 }
 

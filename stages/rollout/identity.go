@@ -23,14 +23,14 @@ const gateName = "max-failure-rate"
 
 // spec returns the dataset's identity, which covers the tasks of all shards;
 // extended is nil without --extend.
-func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset) (manifest.Spec, error) {
+func (o Options) spec(ctx context.Context, all Tasks, extended *dataset.Dataset) (manifest.Spec, error) {
 	d := o.Agent.Describe()
 	files, err := stages.DigestFiles(ctx, o.DependsOn)
 	if err != nil {
 		return manifest.Spec{}, dependsOn(err)
 	}
 	maps.Copy(files, d.Files)
-	examples, err := digestExamples(o.Examples, all)
+	examples, err := DigestExamples(o.Examples, all)
 	if err != nil {
 		return manifest.Spec{}, err
 	}
@@ -54,7 +54,7 @@ func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset)
 		spec.Inputs = []manifest.Ref{o.ExamplesRef}
 	}
 	if o.Plan != nil {
-		spec.Inputs = append(spec.Inputs, o.Plan.d.Ref("plan", o.Out.URI))
+		spec.Inputs = append(spec.Inputs, o.Plan.Dataset.Ref("plan", o.Out.URI))
 	}
 	if extended != nil {
 		if n, known := extended.Params["generations"]; known {

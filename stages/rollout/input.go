@@ -17,13 +17,13 @@ type Examples interface {
 	Find(id string) (i int, ok bool, err error)
 }
 
-// digestExamples returns the digest of what was read from the file: the chosen
+// DigestExamples returns the digest of what was read from the file: the chosen
 // rows and fields.
-func digestExamples(all Examples, chosen tasks) (string, error) {
+func DigestExamples(all Examples, chosen Tasks) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
-	for i := range chosen.len() {
-		e, err := all.At(chosen.at(i).example)
+	for i := range chosen.Len() {
+		e, err := all.At(chosen.At(i).Example)
 		if err != nil {
 			return "", err
 		}

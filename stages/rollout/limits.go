@@ -30,11 +30,11 @@ func (o Options) noExamples() error {
 
 // announce reports the number of attempts before any is paid for.
 func (o Options) announce(d *done, left int64) {
-	text := fmt.Sprintf("%s to make: %s", plural.Of(left, "attempt"), plural.Of(d.tasks.len(), "example"))
-	if d.tasks.list == nil {
-		text += fmt.Sprintf(", %s each", plural.Of(d.tasks.each, "generation"))
+	text := fmt.Sprintf("%s to make: %s", plural.Of(left, "attempt"), plural.Of(d.tasks.Len(), "example"))
+	if d.tasks.Each > 0 {
+		text += fmt.Sprintf(", %s each", plural.Of(d.tasks.Each, "generation"))
 	}
-	if before := d.tasks.attempts() - left; before > 0 {
+	if before := d.tasks.Attempts() - left; before > 0 {
 		text += fmt.Sprintf("; %d made before", before)
 	}
 	o.Logger().Info(text)

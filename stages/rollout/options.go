@@ -171,7 +171,7 @@ func (o *Options) DeclareReplay(d *plugin.Declarer) {
 }
 
 func (o *Options) declareAgent(d *plugin.Declarer) {
-	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", setWords).Common()
+	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", SetWords).Common()
 	d.Strings(&o.Hide, "hide",
 		"keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
 }
@@ -228,7 +228,7 @@ func (o Options) AtEpoch() int {
 	case o.Epoch != nil:
 		return *o.Epoch
 	case o.Plan != nil:
-		return o.Plan.epoch
+		return o.Plan.Epoch
 	}
 	return 0
 }

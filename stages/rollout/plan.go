@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -15,9 +16,9 @@ import (
 // Plan says which examples to attempt, and how often: the table _plan of a
 // curated dataset.
 type Plan struct {
-	d     *dataset.Dataset
-	epoch int // of the groups that the plan was made from
-	rows  int64
+	Dataset *dataset.Dataset
+	Epoch   int // of the groups that the plan was made from
+	rows    int64
 }
 
 // OpenPlan opens the plan of a curated dataset. Its rows are read later, when
@@ -33,7 +34,16 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 		return nil, fault.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil,
 			"it has no table %s", schema.TablePlan)
 	}
-	return &Plan{d: d, epoch: int(epoch), rows: table.Rows}, nil
+	return &Plan{Dataset: d, Epoch: int(epoch), rows: table.Rows}, nil
+}
+
+// Base returns the dataset that the plan was made of.
+func (p *Plan) Base() (manifest.Ref, error) {
+	at := slices.IndexFunc(p.Dataset.Inputs, func(r manifest.Ref) bool { return r.Role == "base" })
+	if at < 0 {
+		return manifest.Ref{}, fault.Invalid(p.Dataset.URI(), "curate again", nil, "its manifest names no base")
+	}
+	return p.Dataset.Inputs[at], nil
 }
 
 type planned struct {
@@ -45,10 +55,10 @@ type planned struct {
 	ForkCall    *int32 `parquet:"fork_call,optional"`
 }
 
-// tasks returns the planned tasks in the order of the examples. In the epoch of
+// Tasks returns the planned tasks in the order of the examples. In the epoch of
 // the plan they add to existing generations; in another epoch there are none.
-func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error) {
-	var list []task
+func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error) {
+	var list []Task
 	var lacks missing
 	err := p.each(ctx, func(row *planned) error {
 		i, ok, err := all.Find(row.ExampleID)
@@ -56,21 +66,21 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 			lacks.add(row.ExampleID)
 			return err
 		}
-		t := task{example: i, n: row.Generations}
-		if epoch == p.epoch {
-			t.first = row.First
+		t := Task{Example: i, N: row.Generations}
+		if epoch == p.Epoch {
+			t.First = row.First
 		}
 		if row.ForkCall != nil {
-			t.forks = []fork{{strings.Clone(row.ForkedFrom), *row.ForkCall, row.Generations}}
+			t.Forks = []Fork{{strings.Clone(row.ForkedFrom), *row.ForkCall, row.Generations}}
 		}
 		list = append(list, t)
 		return nil
 	})
 	if err != nil {
-		return tasks{}, err
+		return Tasks{}, err
 	}
 	if lacks.n > 0 {
-		return tasks{}, fault.Invalid(p.d.URI(),
+		return Tasks{}, fault.Invalid(p.Dataset.URI(),
 			"give --examples the task file that the plan's rollouts were made from", nil,
 			"table %s names %d examples that are not in the task file, such as %q", schema.TablePlan, lacks.n, lacks.first)
 	}
@@ -78,26 +88,26 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 	joined := list[:0]
 	for _, t := range list {
 		switch k := len(joined) - 1; {
-		case k < 0 || joined[k].example != t.example:
+		case k < 0 || joined[k].Example != t.Example:
 			joined = append(joined, t)
-		case t.forks != nil:
+		case t.Forks != nil:
 			joined[k].join(t)
 		default:
-			e, err := all.At(t.example)
-			return tasks{}, errors.Join(err,
-				fault.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", schema.TablePlan, e.ID))
+			e, err := all.At(t.Example)
+			return Tasks{}, errors.Join(err,
+				fault.Invalid(p.Dataset.URI(), "curate again", nil, "table %s: example %q occurs twice", schema.TablePlan, e.ID))
 		}
 	}
-	return listed(joined), nil
+	return Listed(joined), nil
 }
 
 func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	at := -1
-	for row, err := range dataset.Each[planned](ctx, p.d, schema.TablePlan, dataset.Range{Rows: p.rows}) {
+	for row, err := range dataset.Each[planned](ctx, p.Dataset, schema.TablePlan, dataset.Range{Rows: p.rows}) {
 		at++
-		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch ||
+		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.Epoch ||
 			(row.ForkCall == nil) != (row.ForkedFrom == "") || row.ForkCall != nil && *row.ForkCall < 0) {
-			err = fault.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
+			err = fault.Invalid(p.Dataset.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
 				schema.TablePlan, at, row.ExampleID)
 		}
 		if err == nil {

@@ -62,3 +62,32 @@ func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) 
 	}
 	return "", nil
 }
+
+// lost returns the error of a model that no endpoint answers: a temporary one if time may mend an endpoint. It is nil if
+// one answers, or refuses only this request.
+func (o Options) lost(ctx context.Context, model, api string) (lost *fault.Error) {
+	c := remote.Client{Name: "rollout: the engine is lost", Sign: func(r *http.Request) { remote.Authorize(r, o.APIKey) },
+		Secrets: []string{o.APIKey}}
+	body := map[string]any{"model": model, "max_tokens": 1, "messages": []map[string]string{{"role": "user", "content": "Hello"}}}
+	if api == "/completions" {
+		body = map[string]any{"model": model, "max_tokens": 1, "prompt": "Hello"}
+	}
+	for _, url := range o.Endpoints {
+		_, err := c.Do(ctx, remote.Request{Method: http.MethodPost, URL: strings.TrimRight(url, "/") + api, JSON: body,
+			Limit: min(cmp.Or(o.CallTimeout, probeTimeout), probeTimeout)}, nil)
+		var failed *remote.Error
+		switch mend := remote.MendOf(err); {
+		case mend != "" && lost == nil:
+			lost = remote.Refuses(mend, keyFrom, "%w (model %q)", err, model)
+		case mend != "":
+		case errors.As(err, &failed) && failed.Retry:
+			lost = fault.Errorf(fault.Temporary, "is the engine up? look at its log; then run the same command again, which makes the rest",
+				"%w (model %q)", err, model)
+		default:
+			return nil
+		}
+	}
+	return lost
+}
+
+const keyFrom = "that of --api-key-file, ROLLMILL_API_KEY or OPENAI_API_KEY, in this order"

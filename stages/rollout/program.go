@@ -92,8 +92,8 @@ type traced struct {
 
 func (t *traced) Unwrap() error { return t.error }
 
-// traceOf returns the traceback of an attempt's error, "" if there is none.
-func traceOf(err error) string {
+// TraceOf returns the traceback of an attempt's error, "" if there is none.
+func TraceOf(err error) string {
 	var t *traced
 	if errors.As(err, &t) {
 		return t.trace

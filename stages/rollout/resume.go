@@ -5,8 +5,11 @@ import (
 	"context"
 	"iter"
 	"math"
+	"slices"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
@@ -27,7 +30,7 @@ type finished struct {
 // done records the finished trajectories of a shard, by slot: one bit each, and
 // for the failed ones the number of attempts.
 type done struct {
-	tasks  tasks
+	tasks  Tasks
 	bits   []uint64
 	n      int64
 	failed map[int64]int32
@@ -36,8 +39,8 @@ type done struct {
 	fresh int32           // of those that it does not have
 }
 
-func newDone(t tasks) *done {
-	return &done{tasks: t, bits: make([]uint64, (t.attempts()+63)/64), failed: map[int64]int32{}, retry: map[int64]int32{}, fresh: 1}
+func newDone(t Tasks) *done {
+	return &done{tasks: t, bits: make([]uint64, (t.Attempts()+63)/64), failed: map[int64]int32{}, retry: map[int64]int32{}, fresh: 1}
 }
 
 func (d *done) has(slot int64) bool { return d.bits[slot/64]>>(slot%64)&1 == 1 }
@@ -74,7 +77,7 @@ func (d *done) attempts(slot int64) int32 {
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent. Those of another dataset, which carry copied, cost nothing.
-func (o Options) readDone(ctx context.Context, t tasks, shard *shards.Shard, carried *done, spent *spending) (*done, error) {
+func (o Options) readDone(ctx context.Context, t Tasks, shard *shards.Shard, carried *done, spent *spending) (*done, error) {
 	journal, err := journals.Open[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func (o Options) readDone(ctx context.Context, t tasks, shard *shards.Shard, car
 
 // eachFinished calls f with each row and its slot; ok is false if it is not among
 // the tasks.
-func (o Options) eachFinished(t tasks, rows iter.Seq2[*finished, error],
+func (o Options) eachFinished(t Tasks, rows iter.Seq2[*finished, error],
 	f func(row *finished, slot int64, ok bool)) error {
 	for row, err := range rows {
 		if err != nil {
@@ -109,7 +112,7 @@ func (o Options) eachFinished(t tasks, rows iter.Seq2[*finished, error],
 }
 
 func (o Options) left(d *done) int64 {
-	n := d.tasks.attempts() - d.n
+	n := d.tasks.Attempts() - d.n
 	if o.RetryFailed {
 		for slot := range d.failed {
 			if d.retries(slot) {
@@ -129,18 +132,70 @@ func (d *done) retries(slot int64) bool {
 // jobs returns the remaining attempts in the order of the rows.
 func (o Options) jobs(d *done) iter.Seq[job] {
 	return func(yield func(job) bool) {
-		for i := range d.tasks.len() {
-			t := d.tasks.at(i)
-			for k := range t.n {
-				slot := t.slot + int64(k)
+		for i := range d.tasks.Len() {
+			t := d.tasks.At(i)
+			for k := range t.N {
+				slot := t.Slot + int64(k)
 				attempts := d.failed[slot]
 				if d.has(slot) && !(o.RetryFailed && d.retries(slot)) {
 					continue
 				}
-				if !yield(job{example: t.example, generation: t.first + k, attempts: attempts, fork: t.fork(t.first + k)}) {
+				if !yield(job{example: t.Example, generation: t.First + k, attempts: attempts, fork: t.Fork(t.First + k)}) {
 					return
 				}
 			}
 		}
 	}
 }
+
+// othersWork reports whether another shard of the dataset has a durable trajectory that did not fail: then engine and
+// agent work, as for one process that makes all shards. A dataset that cannot be read tells nothing.
+func (r *runner) othersWork(ctx context.Context) bool {
+	under, err := r.shard.Underway(ctx)
+	if err != nil || under == nil {
+		return false
+	}
+	for _, s := range under.Finished {
+		m, err := under.Record(ctx, s)
+		if err == nil && m.Counts[outcomes.StatusOK]+m.Counts[outcomes.StatusTruncated] > 0 {
+			return true
+		}
+	}
+	for _, s := range under.Segments {
+		rows, err := seal.ReadSegment[finished](ctx, under, s)
+		if err == nil && slices.ContainsFunc(rows, func(f finished) bool { return f.Status == outcomes.StatusOK || f.Status == outcomes.StatusTruncated }) {
+			return true
+		}
+	}
+	return false
+}
+
+// located is a row's task, and its attempt's slot.
+type located struct {
+	task int
+	slot int64
+}
+
+// locate finds the attempt that made a row; ok is false if it is not among the
+// tasks.
+func (o Options) locate(t Tasks, k key) (at located, ok bool, err error) {
+	example, ok, err := o.Examples.Find(k.example)
+	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.AtEpoch() {
+		return at, false, err
+	}
+	if at.task, ok = t.Find(example); !ok {
+		return at, false, nil
+	}
+	task := t.At(at.task)
+	at.slot = task.Slot + int64(k.generation-task.First)
+	return at, k.generation >= task.First && k.generation < task.First+task.N, nil
+}
+
+type key struct {
+	run        string
+	example    string
+	epoch      int32
+	generation int32
+}
+
+func keyOf(t *formats.Trajectory) key { return key{t.Run, t.ExampleID, t.Epoch, t.Generation} }

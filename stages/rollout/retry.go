@@ -55,7 +55,7 @@ func lacks(d *dataset.Dataset) int64 {
 
 // good returns which trajectories the dataset before has and carry copies; none
 // without one.
-func (o Options) good(ctx context.Context, t tasks, before *dataset.Dataset) (*done, error) {
+func (o Options) good(ctx context.Context, t Tasks, before *dataset.Dataset) (*done, error) {
 	d := newDone(t)
 	if before == nil {
 		return d, nil

@@ -115,12 +115,12 @@ func (o Options) run(ctx context.Context, extended *dataset.Dataset) (manifest.R
 // has, and writes the rows, with those of the dataset that is extended. When
 // another process takes the shard over, fillShard waits for it and continues
 // with the remaining attempts.
-func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
+func fillShard(ctx context.Context, o Options, all Tasks, turn *turn,
 	extended, before *dataset.Dataset) (outcome shards.Outcome, err error) {
 	started, shard := o.Clock(), turn.shard
 	w := &writer{o: o, table: shards.NewTable[formats.Trajectory](shard, "", -1)}
 	if of := o.Out.Shard.Of(); extended == nil {
-		w.tasks = all.slice(of.Index, of.Count)
+		w.tasks = all.Slice(of.Index, of.Count)
 	} else {
 		if w.base, err = o.newBase(ctx, extended, all); err != nil {
 			return outcome, err
@@ -147,12 +147,12 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
 }
 
 // attempted makes the missing attempts, and returns their runner with the journal of all.
-func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
+func (o Options) attempted(ctx context.Context, t Tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
 	journal, err := journals.Open[formats.Trajectory](ctx, turn.shard.Journal())
 	if err != nil {
 		return nil, err
 	}
-	journal.Expected = t.attempts()
+	journal.Expected = t.Attempts()
 	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
 	if r.origins, err = o.openOrigins(ctx, t); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dat
 	if err := r.run(ctx, done); err != nil {
 		return nil, err
 	}
-	r.skip, err = r.spending.stopped(t.attempts(), o.Logger())
+	r.skip, err = r.spending.stopped(t.Attempts(), o.Logger())
 	return r, err
 }
 
@@ -191,8 +191,7 @@ type runner struct {
 	calls    *calls
 	origins  *origins
 	stop     context.CancelCauseFunc // ends the run with an error
-	watch    watch
-	outage   outage
+	guard    guard
 	kept     atomic.Int64 // trajectories that this process finished
 	warnings warnings
 	meter    *stages.Meter
@@ -202,7 +201,7 @@ type runner struct {
 
 func (r *runner) run(ctx context.Context, done *done) error {
 	o := r.opts
-	total, left := done.tasks.attempts(), o.left(done)
+	total, left := done.tasks.Attempts(), o.left(done)
 	r.meter = o.Meter(stage, "trajectories", total)
 	defer r.meter.Done()
 	r.meter.Skip(total - left)
@@ -213,6 +212,8 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	if err := o.checkFiles(left); err != nil {
 		return err
 	}
+	r.guard = guard{initial: o.MaxInitialFailures, engine: o.MaxEngineFailures, clock: o.Clock, lost: o.lost, others: r.othersWork, silent: map[string]*silence{},
+		passed: !o.pays() || done.n > int64(len(done.failed))} // stored failures do not end the run, nor do any if an earlier process had one that did not fail
 	if o.asksEngine() {
 		logprobs, err := o.reach(ctx)
 		if err != nil {
@@ -220,7 +221,9 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		}
 		options := o.recorderOptions()
 		options.Ended, options.Logprobs = r.spending.call, logprobs
-		options.Called = func(model, api string, began time.Time, f *completion.Failure) { r.called(ctx, model, api, began, f) }
+		options.Called = func(model, api string, began time.Time, f *completion.Failure) {
+			r.guard.called(ctx, model, api, began, f)
+		}
 		if r.recorder, err = recorder.New(options); err != nil {
 			return fmt.Errorf("rollout: %w", err)
 		}
@@ -228,12 +231,6 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	}
 	if !o.KeepAgent {
 		defer o.CloseAgent()
-	}
-	r.watch.after = o.MaxInitialFailures
-	r.watch.passed = done.n > int64(len(done.failed)) // an earlier process had one that did not fail
-	r.outage.after, r.outage.silent = o.MaxEngineFailures, map[string]*silence{}
-	if !o.pays() {
-		r.watch.after = -1 // stored failures do not end the run
 	}
 	defer os.Remove(o.workFolder()) // if nothing is left in it
 	o.announce(done, left)
@@ -278,7 +275,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			break
 		}
 		g.Go(func() error {
-			if work.Err() != nil || r.spending.over() != "" || r.outage.over() {
+			if work.Err() != nil || r.spending.over() != "" || r.guard.over() != nil {
 				return nil
 			}
 			if err := r.lease.Check(work); err != nil {
@@ -296,7 +293,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 		})
 	}
 	g.Wait()
-	r.outage.asking.Wait()
+	r.guard.asking.Wait()
 	r.spending.left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
 	if ctx.Err() != nil || err == errTimeSpent {
@@ -304,32 +301,21 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	}
 	if err == nil && ctx.Err() == nil {
 		var rows []formats.Trajectory
-		if rows, err = r.watch.end(done.n == 0); err != nil && r.othersWork(ctx) {
-			rows, err = r.watch.pass(), nil
-		}
-		r.keepAll(rows)
-		err = cmp.Or(r.settle(ctx, err != nil), err)
-		r.keepAll(nil)
-		if err == nil && r.outage.over() && r.kept.Load() < r.opts.left(done) {
-			err = r.outage.lost
+		rows, err = r.guard.end(ctx, done.n == 0)
+		r.keep(rows)
+		if lost := r.guard.over(); err == nil && lost != nil && r.kept.Load() < r.opts.left(done) {
+			err = lost
 		}
 	}
 	err = errors.Join(err, r.keeper.close())
 	if r.calls.keeper != nil {
 		err = errors.Join(err, r.calls.keeper.close())
 	}
-	if r.outage.lost != nil && errors.Is(err, r.outage.lost) {
-		total := done.tasks.attempts()
-		err = r.outage.stopped(total, total-r.opts.left(done)+r.kept.Load())
+	if lost := r.guard.over(); lost != nil && errors.Is(err, lost) {
+		total := done.tasks.Attempts()
+		err = r.guard.stopped(total, total-r.opts.left(done)+r.kept.Load())
 	}
 	return err
-}
-
-func (o Options) atOnce() int {
-	if l, ok := o.Agent.(Limited); ok && l.Limit() > 0 {
-		return min(o.Concurrency, l.Limit())
-	}
-	return o.Concurrency
 }
 
 func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
@@ -352,19 +338,13 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 		r.meter.Failed(t.FailureClass)
 	}
 	r.meter.Add(1)
-	rows, err := r.watch.look(t)
-	if err != nil && r.othersWork(ctx) {
-		rows, err = r.watch.pass(), nil
-	}
-	if err != nil {
-		err = cmp.Or(r.settle(ctx, true), err)
-	}
-	r.keepAll(rows)
+	rows, err := r.guard.ended(ctx, t)
+	r.keep(rows)
 	return true, err
 }
 
-func (r *runner) keepAll(rows []formats.Trajectory) {
-	for _, t := range r.outage.hold(rows) {
+func (r *runner) keep(rows []formats.Trajectory) {
+	for _, t := range rows {
 		r.kept.Add(1)
 		if r.opts.Finished != nil {
 			r.opts.Finished(t)

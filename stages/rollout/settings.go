@@ -42,19 +42,6 @@ type Setup struct {
 	Lookup func(name string) (value string, ok bool)
 }
 
-// MakeAgent makes the chosen agent. Its calls go through client, unless it has
-// its own. lookup reads the environment of this process.
-func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(string) (string, bool)) error {
-	_, settings, err := o.Agents.Get()
-	if err == nil {
-		o.Agent, err = settings.Agent(ctx,
-			Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
-				NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish,
-				TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
-	}
-	return err
-}
-
 // Template reads a template over an example's fields, with the function json. Its
 // error is of kind usage; example is a template for its hint.
 func Template(flag, text, example string) (*template.Template, error) {
@@ -77,8 +64,8 @@ type Arguments struct{ Words []string }
 // Take keeps the words.
 func (a *Arguments) Take(words []string) { a.Words = words }
 
-// setWords passes the words after its name to an agent.
-func setWords(s AgentSettings, words []string) error {
+// SetWords passes the words after its name to an agent.
+func SetWords(s AgentSettings, words []string) error {
 	if taker, ok := s.(interface{ Take(words []string) }); ok {
 		taker.Take(words)
 	} else if len(words) > 0 {

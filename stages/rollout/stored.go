@@ -8,17 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-func (o Options) asksEngine() bool {
-	_, stored := o.Agent.(Stored)
-	return !stored
-}
-
-// pays reports whether attempts call a model now.
-func (o Options) pays() bool {
-	_, paid := o.Agent.(Paid)
-	return paid || o.asksEngine()
-}
-
 // stored takes over a row that was made before. t has the new attempt's ids.
 func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
@@ -36,7 +25,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		return t, false
 	case err != nil && limited.Err() != nil:
 		return failed(outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
-	case exhausted(err):
+	case Exhausted(err):
 		r.stop(noRoom(err))
 		return t, false
 	case err != nil && !errors.As(err, &failure):

@@ -3,40 +3,38 @@ package rollout
 import (
 	"cmp"
 	"slices"
-
-	"github.com/rollmill/rollmill/formats"
 )
 
-// task is the attempts to make at one example: n of them, beginning with
+// Task is the attempts to make at one example: n of them, beginning with
 // generation first.
-type task struct {
-	example int   // index among the examples
-	slot    int64 // its first attempt's, among those of all tasks
-	first   int32
-	n       int32
-	forks   []fork // of the last of them
+type Task struct {
+	Example int   // index among the examples
+	Slot    int64 // its first attempt's, among those of all tasks
+	First   int32
+	N       int32
+	Forks   []Fork // of the last of them
 }
 
-// tasks is a sequence of tasks: the same number of attempts for every example
+// Tasks is a sequence of tasks: the same number of attempts for every example
 // or, with a plan, the tasks of a list.
-type tasks struct {
-	from, to int // examples, without a list
-	each     int32
+type Tasks struct {
+	from, to int   // examples, without a list
+	Each     int32 // 0: there is a list
 
-	list   []task
+	list   []Task
 	sorted []int32 // indices of the list by example; nil: the list is sorted
 }
 
-// every returns n attempts at each example of [from, to).
-func every(from, to, n int) tasks { return tasks{from: from, to: to, each: int32(n)} }
+// Every returns n attempts at each example of [from, to).
+func Every(from, to, n int) Tasks { return Tasks{from: from, to: to, Each: int32(n)} }
 
-// listed assigns slots to the tasks of a list.
-func listed(list []task) tasks {
-	t := tasks{list: append([]task{}, list...)}
+// Listed assigns slots to the tasks of a list.
+func Listed(list []Task) Tasks {
+	t := Tasks{list: append([]Task{}, list...)}
 	slot := int64(0)
 	for i := range t.list {
-		t.list[i].slot = slot
-		slot += int64(t.list[i].n)
+		t.list[i].Slot = slot
+		slot += int64(t.list[i].N)
 	}
 	if slices.IsSortedFunc(list, byExample) {
 		return t
@@ -49,78 +47,79 @@ func listed(list []task) tasks {
 	return t
 }
 
-func (t tasks) len() int {
+func (t Tasks) Len() int {
 	if t.list != nil {
 		return len(t.list)
 	}
 	return t.to - t.from
 }
 
-func (t tasks) at(i int) task {
+func (t Tasks) At(i int) Task {
 	if t.list != nil {
 		return t.list[i]
 	}
-	return task{example: t.from + i, slot: int64(i) * int64(t.each), n: t.each}
+	return Task{Example: t.from + i, Slot: int64(i) * int64(t.Each), N: t.Each}
 }
 
-// of finds the task of an example.
-func (t tasks) of(example int) (i int, ok bool) {
+// Find finds the task of an example.
+func (t Tasks) Find(example int) (i int, ok bool) {
 	if t.list == nil {
 		return example - t.from, example >= t.from && example < t.to
 	}
 	if t.sorted == nil {
-		return slices.BinarySearchFunc(t.list, example, func(t task, e int) int { return cmp.Compare(t.example, e) })
+		return slices.BinarySearchFunc(t.list, example, func(t Task, e int) int { return cmp.Compare(t.Example, e) })
 	}
-	k, ok := slices.BinarySearchFunc(t.sorted, example, func(i int32, e int) int { return cmp.Compare(t.list[i].example, e) })
+	k, ok := slices.BinarySearchFunc(t.sorted, example, func(i int32, e int) int { return cmp.Compare(t.list[i].Example, e) })
 	if !ok {
 		return 0, false
 	}
 	return int(t.sorted[k]), true
 }
 
-// slice returns one shard's part.
-func (t tasks) slice(index, count int) tasks {
-	from, to := index*t.len()/count, (index+1)*t.len()/count
+// Slice returns one shard's part.
+func (t Tasks) Slice(index, count int) Tasks {
+	from, to := index*t.Len()/count, (index+1)*t.Len()/count
 	if t.list != nil {
-		return listed(t.list[from:to])
+		return Listed(t.list[from:to])
 	}
-	return every(t.from+from, t.from+to, int(t.each))
+	return Every(t.from+from, t.from+to, int(t.Each))
 }
 
-func (t tasks) attempts() int64 {
-	if t.len() == 0 {
+func (t Tasks) Attempts() int64 {
+	if t.Len() == 0 {
 		return 0
 	}
-	last := t.at(t.len() - 1)
-	return last.slot + int64(last.n)
+	last := t.At(t.Len() - 1)
+	return last.Slot + int64(last.N)
 }
 
-// located is a row's task, and its attempt's slot.
-type located struct {
-	task int
-	slot int64
+// Fork says how often a prefix is continued: the calls of a trajectory before one of them.
+type Fork struct {
+	From string // the trajectory
+	Call int32
+	n    int32
 }
 
-// locate finds the attempt that made a row; ok is false if it is not among the
-// tasks.
-func (o Options) locate(t tasks, k key) (at located, ok bool, err error) {
-	example, ok, err := o.Examples.Find(k.example)
-	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.AtEpoch() {
-		return at, false, err
+// Fork returns the prefix that a generation continues; nil if it begins at the start. The forks
+// of a task are its last generations.
+func (t Task) Fork(generation int32) *Fork {
+	left := t.First + t.N - generation
+	for i := len(t.Forks) - 1; i >= 0; i-- {
+		if left -= t.Forks[i].n; left <= 0 {
+			return &t.Forks[i]
+		}
 	}
-	if at.task, ok = t.of(example); !ok {
-		return at, false, nil
-	}
-	task := t.at(at.task)
-	at.slot = task.slot + int64(k.generation-task.first)
-	return at, k.generation >= task.first && k.generation < task.first+task.n, nil
+	return nil
 }
 
-type key struct {
-	run        string
-	example    string
-	epoch      int32
-	generation int32
+// join adds the attempts of another row of the plan to a task.
+func (t *Task) join(of Task) {
+	t.N += of.N
+	t.First = max(t.First, of.First)
+	t.Forks = append(t.Forks, of.Forks...)
 }
 
-func keyOf(t *formats.Trajectory) key { return key{t.Run, t.ExampleID, t.Epoch, t.Generation} }
+// byExample orders the rows of a plan: those of an example together, forks last.
+func byExample(a, b Task) int {
+	return cmp.Or(cmp.Compare(a.Example, b.Example), cmp.Compare(len(a.Forks), len(b.Forks)))
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const stage = "rollout"
@@ -79,9 +78,9 @@ func (o Options) checkPlan() error {
 	case o.Plan == nil:
 		return Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
 			o.Extend.URI)
-	case o.AtEpoch() != o.Plan.epoch:
+	case o.AtEpoch() != o.Plan.Epoch:
 		return Usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
-			o.Plan.epoch)
+			o.Plan.Epoch)
 	}
 	return nil
 }
@@ -151,9 +150,4 @@ func (o Options) defaults() Options {
 	o.MaxEngineFailures = cmp.Or(o.MaxEngineFailures, max(8, 2*o.Concurrency))
 	o.MaxInitialFailures = cmp.Or(o.MaxInitialFailures, max(8, 2*o.Concurrency))
 	return o
-}
-
-// Usage returns an error of kind usage.
-func Usage(hint, format string, args ...any) error {
-	return fault.Errorf(fault.Usage, hint, stage+": "+format, args...)
 }

@@ -69,7 +69,7 @@ func StartWorker(p Program) (*Worker, error) {
 // ends the run.
 func started(name string, err error) error {
 	err = fmt.Errorf("starting %s: %w", name, err)
-	if exhausted(err) {
+	if Exhausted(err) {
 		return err
 	}
 	return &Failure{outcomes.FailAgentExit, err}

@@ -20,7 +20,7 @@ import (
 // that is extended.
 type writer struct {
 	o       Options
-	tasks   tasks
+	tasks   Tasks
 	base    *base // nil: nothing is extended
 	table   *shards.TableWriter[formats.Trajectory]
 	skip    bool // missing attempts become skipped rows
@@ -51,7 +51,7 @@ func (w *writer) write(ctx context.Context, journal *journals.Journal[formats.Tr
 		}
 		group = append(group, rows...)
 	}
-	for ; next < w.tasks.len(); next++ {
+	for ; next < w.tasks.Len(); next++ {
 		if err := w.task(ctx, next, group); err != nil {
 			return w.outcome, err
 		}
@@ -81,7 +81,7 @@ func (w *writer) rank(t *formats.Trajectory) (int64, error) {
 // task writes the rows of one task, after the rows that precede them in the
 // dataset that is extended.
 func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) error {
-	t := w.tasks.at(i)
+	t := w.tasks.At(i)
 	if w.skip {
 		var err error
 		if rows, err = w.fillUp(t, rows); err != nil {
@@ -109,18 +109,18 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 }
 
 // fillUp adds skipped rows for the generations that were not made.
-func (w *writer) fillUp(t task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
-	made := make([]bool, t.n)
+func (w *writer) fillUp(t Task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
+	made := make([]bool, t.N)
 	for i := range rows {
-		made[rows[i].Generation-t.first] = true
+		made[rows[i].Generation-t.First] = true
 	}
 	if !slices.Contains(made, false) {
 		return rows, nil
 	}
-	e, err := w.o.Examples.At(t.example)
+	e, err := w.o.Examples.At(t.Example)
 	for g, is := range made {
 		if !is {
-			row := w.o.row(e, t.first+int32(g), t.fork(t.first+int32(g)))
+			row := w.o.row(e, t.First+int32(g), t.Fork(t.First+int32(g)))
 			row.Status, row.StopReason = outcomes.StatusSkipped, outcomes.StopBudget
 			rows = append(rows, row)
 		}
@@ -130,13 +130,13 @@ func (w *writer) fillUp(t task, rows []formats.Trajectory) ([]formats.Trajectory
 
 // settleGroup sorts a group by generation and picks one row for each: one that
 // did not fail, if there is one.
-func settleGroup(t task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
+func settleGroup(t Task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
 	slices.SortStableFunc(rows, func(a, b formats.Trajectory) int {
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(failed(a), failed(b)))
 	})
 	rows = slices.CompactFunc(rows, func(a, b formats.Trajectory) bool { return a.Generation == b.Generation })
-	if len(rows) != int(t.n) {
-		return nil, fmt.Errorf("rollout: the journal holds %d of %d generations of an example", len(rows), t.n)
+	if len(rows) != int(t.N) {
+		return nil, fmt.Errorf("rollout: the journal holds %d of %d generations of an example", len(rows), t.N)
 	}
 	return rows, nil
 }

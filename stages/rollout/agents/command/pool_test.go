@@ -28,7 +28,7 @@ import (
 func worker(mode string) int {
 	lines := bufio.NewScanner(os.Stdin)
 	for n := 0; lines.Scan(); n++ {
-		var task rollout.Task
+		var task rollout.TaskLine
 		if err := json.Unmarshal(lines.Bytes(), &task); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9

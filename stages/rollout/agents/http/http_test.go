@@ -25,7 +25,7 @@ import (
 // service asks the model about each task and then says what says says.
 func service(says string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var task rollout.Task
+		var task rollout.TaskLine
 		if err := json.NewDecoder(r.Body).Decode(&task); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

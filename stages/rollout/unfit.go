@@ -2,15 +2,12 @@ package rollout
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -19,85 +16,6 @@ import (
 // example.
 var hopeless = []string{outcomes.FailEngine, outcomes.FailNoLogprobs, outcomes.FailLogprobMismatch, outcomes.FailBadLogprobs,
 	outcomes.FailUnfinished, outcomes.FailModelMismatch, outcomes.FailEngineRefused}
-
-// watch holds back the first trajectories while all of them fail, so that a
-// run with a dead engine or a broken agent ends early and leaves nothing that
-// would have to be attempted again.
-type watch struct {
-	mu     sync.Mutex
-	after  int // how many initial failures are allowed; negative: any number
-	held   []formats.Trajectory
-	passed bool
-	unfit  error // of the first `after`
-}
-
-// look returns the rows that may be kept now, or the error that ends the run.
-func (w *watch) look(t formats.Trajectory) ([]formats.Trajectory, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.passed || w.after < 0 {
-		return []formats.Trajectory{t}, nil
-	}
-	w.held = append(w.held, t)
-	if t.Status != outcomes.StatusFailed {
-		return w.release(), nil
-	}
-	if len(w.held) == w.after {
-		w.unfit = unfit(w.held)
-	}
-	if len(w.held) >= w.after {
-		return nil, w.unfit
-	}
-	return nil, nil
-}
-
-// pass returns the rows that were held back: nothing is held back from now on.
-func (w *watch) pass() []formats.Trajectory {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.release()
-}
-
-func (w *watch) release() []formats.Trajectory {
-	rows := w.held
-	w.held, w.passed = nil, true
-	return rows
-}
-
-// end is called after the last trajectory. fresh means that nothing was kept
-// before: then a run of only engine failures is an error, too. A short run of
-// other failures is a dataset, which the gate refuses.
-func (w *watch) end(fresh bool) ([]formats.Trajectory, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if fresh && len(w.held) > 0 &&
-		!slices.ContainsFunc(w.held, func(t formats.Trajectory) bool { return !slices.Contains(hopeless, t.FailureClass) }) {
-		return nil, unfit(w.held)
-	}
-	return w.release(), nil
-}
-
-// othersWork reports whether another shard of the dataset has a durable trajectory that did not fail: then engine and
-// agent work, as for one process that makes all shards. A dataset that cannot be read tells nothing.
-func (r *runner) othersWork(ctx context.Context) bool {
-	under, err := r.shard.Underway(ctx)
-	if err != nil || under == nil {
-		return false
-	}
-	for _, s := range under.Finished {
-		m, err := under.Record(ctx, s)
-		if err == nil && m.Counts[outcomes.StatusOK]+m.Counts[outcomes.StatusTruncated] > 0 {
-			return true
-		}
-	}
-	for _, s := range under.Segments {
-		rows, err := seal.ReadSegment[finished](ctx, under, s)
-		if err == nil && slices.ContainsFunc(rows, func(f finished) bool { return f.Status == outcomes.StatusOK || f.Status == outcomes.StatusTruncated }) {
-			return true
-		}
-	}
-	return false
-}
 
 var advice = map[string]string{
 	outcomes.FailEngine: "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the " +

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -216,27 +215,6 @@ func TestExhaustedMachineIsNotAFailedAttempt(t *testing.T) {
 	}
 	full.Store(0)
 	if report := run(t, o); report.Counts[outcomes.StatusOK] != 27 {
-		t.Errorf("%+v", report)
-	}
-}
-
-// TestAgentThatNeverEndsIsAbandoned: its trajectory times out, and the run
-// ends.
-func TestAgentThatNeverEndsIsAbandoned(t *testing.T) {
-	defer rollout.SetPatience(50 * time.Millisecond)()
-	e := newEngine(t, &engine{})
-	o := options(e, filepath.Join(t.TempDir(), "out"), 1)
-	o.Generations, o.TrajectoryTimeout = 1, 200*time.Millisecond
-	rate := 1.0
-	o.MaxFailureRate = &rate
-	release := make(chan struct{})
-	defer close(release)
-	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
-		asks(ctx, a)
-		<-release
-		return rollout.Result{}, nil
-	})
-	if report := run(t, o); report.Failures[outcomes.FailTimeout] != 1 {
 		t.Errorf("%+v", report)
 	}
 }
