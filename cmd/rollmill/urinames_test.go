@@ -37,7 +37,7 @@ var notURIs = map[string]string{
 	"formats/foreign/nat/importer.go":                  "names of files without parameters",
 	"formats/foreign/otel/records.go":                  "names of files without parameters",
 	"pipelines/convert/import_rows.go":                 "names of files without parameters",
-	"pipelines/inspect/find.go":                        "keys of a bucket",
+	"pipelines/look/find/find.go":                      "keys of a bucket",
 	"pipelines/report/datasets.go":                     "keys of a bucket",
 	"pipelines/tidy":                                   "keys of a bucket",
 	"pipelines/view":                                   "keys of a bucket, and paths of its own pages",

@@ -1,7 +1,5 @@
-// Package inspect reads datasets for people: it shows the manifest and some rows of
-// one dataset, compares two score datasets, and traces one trajectory through a
-// run. It changes nothing. Package report summarizes a run; package audit looks for
-// faults.
+// Package show reads what one dataset holds for people: its manifest, some of its rows, joined
+// with its base, and what all of them add up to. It changes nothing.
 //
 // To show another kind of row, add the columns worth seeing to usual in rows.go.
 package show

@@ -1,0 +1,2 @@
+// Package clusters computes the standard error of a mean over rows that come in groups.
+package clusters

@@ -1,0 +1,2 @@
+// Package trace follows one trajectory from rollout to submission through all datasets of a run.
+package trace
