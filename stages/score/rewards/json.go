@@ -65,7 +65,10 @@ func (s *JSONSettings) Declare(d *plugin.Declarer) {
 // Reward makes the reward.
 func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &jsonReward{JSONSettings: s}
-	r.ofRow = r.value
+	d := score.Description{Needs: score.Light}
+	if s.Field != nil && *s.Field != "" {
+		d.Needs = score.Head
+	}
 	switch {
 	case s.Field != nil && s.Text != nil:
 		return nil, errors.New("give field=NAME or text=JSON, not both")
@@ -82,13 +85,13 @@ func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 	}
 	var err error
 	if s.Schema != "" {
+		d.Files = []string{s.Schema}
 		r.schema, err = compile(s.Schema)
 	}
-	return r, err
+	return newOfRow(d, r.value), err
 }
 
 type jsonReward struct {
-	ofRow
 	*JSONSettings
 	schema *jsonschema.Resolved // nil: any JSON
 	wanted func(*score.Row) (any, error)
@@ -138,18 +141,6 @@ func fractional(schema any) bool {
 		return slices.ContainsFunc(v, fractional)
 	}
 	return false
-}
-
-// Describe names the schema, and the example if a field of it is compared.
-func (r *jsonReward) Describe() score.Description {
-	d := score.Description{Needs: score.Light, Immediate: true}
-	if r.Field != nil && *r.Field != "" {
-		d.Needs = score.Head
-	}
-	if r.Schema != "" {
-		d.Files = []string{r.Schema}
-	}
-	return d
 }
 
 func (r *jsonReward) value(row *score.Row) score.Value {

@@ -58,31 +58,20 @@ func (s *LengthSettings) Reward(score.Setup) (score.Reward, error) {
 	case s.Cache < 0 || s.Cache > s.Max:
 		return nil, fmt.Errorf("cache=%d is not a number of tokens up to max", s.Cache)
 	}
-	r := &lengthReward{max: s.Max, cache: s.Cache, of: s.Of}
-	r.ofRow = r.value
-	return r, nil
+	d := score.Description{Needs: score.Light, Columns: []string{"answer", "sampled_tokens", "completion_tokens"}}
+	return newOfRow(d, s.value), nil
 }
 
-type lengthReward struct {
-	ofRow
-	max, cache int
-	of         string
-}
-
-func (r *lengthReward) Describe() score.Description {
-	return score.Description{Needs: score.Light, Columns: []string{"answer", "sampled_tokens", "completion_tokens"}, Immediate: true}
-}
-
-func (r *lengthReward) value(row *score.Row) score.Value {
-	n, err := r.length(row)
+func (s *LengthSettings) value(row *score.Row) score.Value {
+	n, err := s.length(row)
 	if err != nil {
 		return score.Failed(outcomes.RewardError, "%v", err)
 	}
-	return score.Value{Reward: r.penalty(n)}
+	return score.Value{Reward: s.penalty(n)}
 }
 
-func (r *lengthReward) length(row *score.Row) (int, error) {
-	switch r.of {
+func (s *LengthSettings) length(row *score.Row) (int, error) {
+	switch s.Of {
 	case ofCharacters:
 		return utf8.RuneCountInString(row.Answer), nil
 	case ofCompletion:
@@ -95,14 +84,14 @@ func (r *lengthReward) length(row *score.Row) (int, error) {
 	return int(row.SampledTokens), nil
 }
 
-func (r *lengthReward) penalty(n int) float64 {
-	free := r.max - r.cache
+func (s *LengthSettings) penalty(n int) float64 {
+	free := s.Max - s.Cache
 	switch {
 	case n <= free:
 		return 0
-	case n > r.max:
+	case n > s.Max:
 		return -1
 	default:
-		return float64(free-n) / float64(r.cache)
+		return float64(free-n) / float64(s.Cache)
 	}
 }

@@ -30,7 +30,6 @@ var Match = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 }}
 
 type matchReward struct {
-	ofRow
 	*MatchSettings
 	matches func(answer, reference string) (bool, error)
 }
@@ -38,7 +37,6 @@ type matchReward struct {
 // Reward makes the reward.
 func (s *MatchSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &matchReward{MatchSettings: s}
-	r.ofRow = r.value
 	var err error
 	switch s.Mode {
 	case matchExact:
@@ -62,16 +60,11 @@ func (s *MatchSettings) Reward(score.Setup) (score.Reward, error) {
 	default:
 		return nil, &plugin.ChoiceError{Text: s.Mode, Choices: matchModes}
 	}
-	return r, err
-}
-
-// Describe names the answer, and the example unless the reference is a literal.
-func (r *matchReward) Describe() score.Description {
-	d := score.Description{Needs: score.Head, Columns: []string{"answer"}, Immediate: true}
-	if r.Text != nil {
+	d := score.Description{Needs: score.Head, Columns: []string{"answer"}}
+	if s.Text != nil {
 		d.Needs = score.Light
 	}
-	return d
+	return newOfRow(d, r.value), err
 }
 
 func (r *matchReward) value(row *score.Row) score.Value {

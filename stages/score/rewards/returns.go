@@ -90,7 +90,6 @@ func (s *ReturnsSettings) Declare(d *plugin.Declarer) {
 // Reward makes the reward.
 func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 	r := &returnsReward{of: s.Of, atEnd: s.At == atEnd, gamma: 1, bonus: 0.95, positions: s.Mode == asPositions}
-	r.ofRow = r.value
 	if r.positions {
 		r.gamma = 0.8
 	}
@@ -104,11 +103,17 @@ func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 	case r.of != "" && !setup.Partial && !slices.Contains(setup.Known, r.of):
 		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Known)
 	}
-	return r, errors.Join(setFactor(&r.gamma, "gamma", s.Gamma), setFactor(&r.bonus, "bonus", s.Bonus))
+	d := score.Description{Needs: score.Light, Shaped: &r.of}
+	if r.of != "" {
+		d.Reads = []string{r.of}
+	}
+	if r.atEnd { // it reads no shaped rewards, but counts steps
+		d.Needs, d.Shaped = score.Text, nil
+	}
+	return newOfRow(d, r.value), errors.Join(setFactor(&r.gamma, "gamma", s.Gamma), setFactor(&r.bonus, "bonus", s.Bonus))
 }
 
 type returnsReward struct {
-	ofRow
 	of           string
 	atEnd        bool
 	gamma, bonus float64
@@ -125,19 +130,6 @@ func setFactor(factor *float64, name string, given *float64) error {
 		return fmt.Errorf("%s=%v is not above 0 and at most 1", name, *given)
 	}
 	return nil
-}
-
-// Describe names the reward that this one is computed from. With at=end it reads no shaped
-// rewards of it, but counts steps.
-func (r *returnsReward) Describe() score.Description {
-	d := score.Description{Needs: score.Light, Shaped: &r.of, Immediate: true}
-	if r.of != "" {
-		d.Reads = []string{r.of}
-	}
-	if r.atEnd {
-		d.Needs, d.Shaped = score.Text, nil
-	}
-	return d
 }
 
 func (r *returnsReward) value(row *score.Row) score.Value {

@@ -35,13 +35,22 @@ var All = plugin.NewRegistry("reward",
 	Stored,
 )
 
-// ofRow is embedded in the rewards that need nothing but the row. It returns the
-// value of one.
-type ofRow func(*score.Row) score.Value
+// ofRow is a reward that needs nothing but the row.
+type ofRow struct {
+	description score.Description
+	value       func(*score.Row) score.Value
+}
 
-func (value ofRow) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+func newOfRow(d score.Description, value func(*score.Row) score.Value) score.Reward {
+	d.Immediate = true
+	return ofRow{d, value}
+}
+
+func (r ofRow) Describe() score.Description { return r.description }
+
+func (r ofRow) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {
-		values[i] = value(row)
+		values[i] = r.value(row)
 	}
 	return ctx.Err()
 }

@@ -37,30 +37,19 @@ func (s *StoredSettings) Declare(d *plugin.Declarer) {
 
 // Reward makes the reward.
 func (s *StoredSettings) Reward(score.Setup) (score.Reward, error) {
-	r := &storedReward{name: s.Name}
-	r.ofRow = r.value
-	return r, nil
+	return newOfRow(score.Description{Needs: score.Light, Stored: true}, s.value), nil
 }
 
-type storedReward struct {
-	ofRow
-	name string
-}
-
-func (r *storedReward) Describe() score.Description {
-	return score.Description{Needs: score.Light, Stored: true, Immediate: true}
-}
-
-func (r *storedReward) value(row *score.Row) score.Value {
-	v, err := r.stored(row.Trajectory)
+func (s *StoredSettings) value(row *score.Row) score.Value {
+	v, err := s.stored(row.Trajectory)
 	if err != nil {
 		return score.Failed(outcomes.RewardMissing, "%v", err)
 	}
 	return score.Value{Reward: v}
 }
 
-func (r *storedReward) stored(t *formats.Trajectory) (float64, error) {
-	if r.name == "" {
+func (s *StoredSettings) stored(t *formats.Trajectory) (float64, error) {
+	if s.Name == "" {
 		if t.Reward == nil {
 			return 0, errors.New("the trajectory came without a reward")
 		}
@@ -69,7 +58,7 @@ func (r *storedReward) stored(t *formats.Trajectory) (float64, error) {
 	var names []string
 	for i := range t.Rewards {
 		switch c := &t.Rewards[i]; {
-		case c.Name != r.name:
+		case c.Name != s.Name:
 			names = append(names, c.Name)
 		case c.Value == nil:
 			return 0, errors.New("it came without a value: " + strings.TrimSpace(c.Failure+" "+c.Error))

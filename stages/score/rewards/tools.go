@@ -64,9 +64,9 @@ func (s *ToolsSettings) Reward(score.Setup) (score.Reward, error) {
 		return nil, &plugin.ChoiceError{Choices: toolsModes}
 	}
 	r := &toolsReward{mode: s.Mode, field: s.Field}
-	r.ofRow = r.value
+	reward := newOfRow(score.Description{Needs: score.Text}, r.value)
 	if s.Text == nil {
-		return r, nil
+		return reward, nil
 	}
 	var list any
 	if err := json.Unmarshal([]byte(*s.Text), &list); err != nil {
@@ -74,11 +74,10 @@ func (s *ToolsSettings) Reward(score.Setup) (score.Reward, error) {
 	}
 	var err error
 	r.wanted, err = r.calls(list)
-	return r, err
+	return reward, err
 }
 
 type toolsReward struct {
-	ofRow
 	mode   string
 	field  string
 	wanted []call // when given as a literal
@@ -111,10 +110,6 @@ func (r *toolsReward) calls(v any) ([]call, error) {
 		out = append(out, call{name, arguments})
 	}
 	return out, nil
-}
-
-func (r *toolsReward) Describe() score.Description {
-	return score.Description{Needs: score.Text, Immediate: true}
 }
 
 func (r *toolsReward) value(row *score.Row) score.Value {
