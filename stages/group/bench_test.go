@@ -85,7 +85,7 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 
 // BenchmarkFill is the arithmetic alone.
 func BenchmarkFill(b *testing.B) {
-	a, _ := estimators.GRPO.New().Estimator(group.Setup{Compat: group.CompatNone})
+	a, _ := estimators.GRPO.Make(estimators.GRPO.New(), group.Setup{Compat: group.CompatNone})
 	g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: training.FlatTolerance, Solved: 1}}
 	rewards := []float64{0.1, 0.7, 1, 0, 0.3, 0.3, 0.9, 0.2}
 	members := make([]formats.Member, len(rewards))

@@ -1,6 +1,9 @@
 package group
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -45,8 +48,30 @@ type Estimator struct {
 // EstimatorKind is an entry of the registry of estimators.
 type EstimatorKind struct {
 	plugin.Kind[EstimatorSettings]
-	ZeroSum bool // the advantages of a group of two or more sum to zero
-	Solved  bool // they depend on Setup.Solved
+	Compats []Compat // whose numbers it has; nil: CompatNone alone
+	Scaled  bool     // Setup.NoScale is accepted: of the others none divides by a standard deviation of a group
+	ZeroSum bool     // the advantages of a group of two or more sum to zero
+	Solved  bool     // they depend on Setup.Solved
+}
+
+// Make makes the estimator of these settings. The error is of kind usage: a compat or a scale
+// that the kind does not have, or settings.
+func (k EstimatorKind) Make(settings EstimatorSettings, s Setup) (Estimator, error) {
+	known := k.Compats
+	if known == nil {
+		known = []Compat{CompatNone}
+	}
+	if !slices.Contains(known, s.Compat) {
+		return Estimator{}, usage("use one of: "+words(known), "group: %s has no --compat %q", k.Name, s.Compat)
+	}
+	if s.NoScale && !k.Scaled {
+		return Estimator{}, usage("leave --no-scale out", "group: %s divides by no standard deviation of a group", k.Name)
+	}
+	e, err := settings.Estimator(s)
+	if err == nil && e.Advantages == nil {
+		err = fmt.Errorf("group: estimator %s computes no advantages", k.Name)
+	}
+	return e, err
 }
 
 // EstimatorSettings are the settings of an estimator, apart from its Setup.
@@ -56,8 +81,8 @@ type EstimatorKind struct {
 type EstimatorSettings interface {
 	plugin.Settings
 
-	// Estimator makes the estimator. An unknown compat is an error of kind
-	// usage.
+	// Estimator makes the estimator under a compat and a scale that its kind has. The error
+	// is of kind usage.
 	Estimator(s Setup) (Estimator, error)
 }
 
@@ -110,16 +135,5 @@ func (s Singleton) Centred(v *Valid, out []float64) bool {
 	return true
 }
 
-// Refuse returns the error of an estimator that does not know a compat.
-func Refuse(estimator string, s Setup, known ...Compat) error {
-	return usage("use one of: "+words(known), "group: %s has no --compat %q", estimator, s.Compat)
-}
-
 // Invalid returns the error of a setting of an estimator.
 func Invalid(hint, format string, args ...any) error { return usage(hint, "group: "+format, args...) }
-
-// RefuseNoScale returns the error of an estimator that does not divide by a
-// standard deviation.
-func RefuseNoScale(estimator string) error {
-	return usage("leave --no-scale out", "group: %s divides by no standard deviation of a group", estimator)
-}

@@ -150,12 +150,9 @@ func (o *Options) setup() Setup {
 
 func (o *Options) estimator() (e Estimator, err error) {
 	o.Compat = cmp.Or(o.Compat, CompatNone)
-	_, settings, err := o.Estimator.Get()
+	kind, settings, err := o.Estimator.Get()
 	if err == nil {
-		e, err = settings.Estimator(o.setup())
-	}
-	if err == nil && e.Advantages == nil {
-		err = fmt.Errorf("group: estimator %s computes no advantages", o.Estimator.Name)
+		e, err = kind.Make(settings, o.setup())
 	}
 	return e, err
 }

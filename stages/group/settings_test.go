@@ -21,16 +21,14 @@ var aboveKind = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "above", Help: "distance from a baseline", New: func() group.EstimatorSettings {
 		return &above{Baseline: 0.5}
 	}},
+	Scaled: true,
 }
 
 func (a *above) Declare(d *plugin.Declarer) {
 	d.Float(&a.Baseline, "above-baseline", "subtract `X` from each reward").ID("above.baseline")
 }
 
-func (a *above) Estimator(s group.Setup) (group.Estimator, error) {
-	if s.Compat != group.CompatNone {
-		return group.Estimator{}, group.Refuse("above", s, group.CompatNone)
-	}
+func (a *above) Estimator(group.Setup) (group.Estimator, error) {
 	return group.Estimator{Advantages: a.advantages}, nil
 }
 

@@ -194,7 +194,7 @@ func scan(ctx context.Context, uri string) error {
 	var all errgroup.Group
 	for i := range slices {
 		all.Go(func() error {
-			estimator, err := estimators.GRPO.New().Estimator(group.Setup{Compat: group.CompatNone})
+			estimator, err := estimators.GRPO.Make(estimators.GRPO.New(), group.Setup{Compat: group.CompatNone})
 			if err != nil {
 				return err
 			}

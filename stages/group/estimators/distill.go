@@ -27,6 +27,7 @@ import (
 var Distill = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "distill", Help: "credit for each token: how much more probable a teacher finds it",
 		New: func() group.EstimatorSettings { return &DistillSettings{Weight: 1, Loss: training.LossRL} }},
+	Scaled:  true,
 	ZeroSum: true,
 }
 
@@ -48,13 +49,7 @@ func (s *DistillSettings) Declare(d *plugin.Declarer) {
 
 // Estimator makes the estimator.
 func (s *DistillSettings) Estimator(setup group.Setup) (group.Estimator, error) {
-	if setup.Compat != group.CompatNone {
-		return group.Estimator{}, group.Refuse("distill", setup, group.CompatNone)
-	}
-	e, err := grpo(setup)
-	if err == nil {
-		err = stepWeights{Weight: s.Weight, Outcome: s.Outcome}.check("distill")
-	}
+	e := grpo(setup)
 	outcome := e.Advantages
 	e.Advantages = func(v *group.Valid, out []float64) bool { // the outcome's, so many times
 		if s.Outcome == 0 {
@@ -68,7 +63,7 @@ func (s *DistillSettings) Estimator(setup group.Setup) (group.Estimator, error) 
 		return ok
 	}
 	e.Steps, e.Looks = s.steps, group.Looks{Branches: true, Logprobs: true, Signals: true}
-	return e, err
+	return e, stepWeights{Weight: s.Weight, Outcome: s.Outcome}.check("distill")
 }
 
 func (s *DistillSettings) steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {

@@ -16,19 +16,11 @@ import "github.com/rollmill/rollmill/stages/group"
 // The other half of Dr.GRPO, a loss that is not divided by the length, is the
 // trainer's.
 var DrGRPO = group.EstimatorKind{
-	Kind:    kind("drgrpo", "distance from the group's mean", drGRPO),
+	Kind: kind("drgrpo", "distance from the group's mean", func(s group.Setup) group.Estimator {
+		return group.Estimator{Advantages: singletonOf(s.Compat).Centred}
+	}),
+	Compats: []group.Compat{group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF, group.CompatSlime,
+		group.CompatNemoRL, group.CompatPrimeRL},
+	Scaled:  true, // it never divides
 	ZeroSum: true,
-}
-
-func drGRPO(s group.Setup) (group.Estimator, error) {
-	switch s.Compat {
-	case group.CompatNone:
-		return group.Estimator{Advantages: group.SingletonNone.Centred}, nil
-	case group.CompatVerl:
-		return group.Estimator{Advantages: group.SingletonRaw.Centred}, nil
-	case group.CompatTRL, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL:
-		return group.Estimator{Advantages: group.SingletonZero.Centred}, nil
-	}
-	return group.Estimator{}, group.Refuse("drgrpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
-		group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL)
 }

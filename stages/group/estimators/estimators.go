@@ -31,30 +31,27 @@ var All = plugin.NewRegistry("estimator",
 )
 
 // kind returns the kind of an estimator without settings of its own.
-func kind(name, help string,
-	estimator func(group.Setup) (group.Estimator, error)) plugin.Kind[group.EstimatorSettings] {
+func kind(name, help string, estimator func(group.Setup) group.Estimator) plugin.Kind[group.EstimatorSettings] {
 	return plugin.Kind[group.EstimatorSettings]{Name: name, Help: help,
 		New: func() group.EstimatorSettings { return &noSettings{estimator: estimator} }}
 }
 
 type noSettings struct {
 	plugin.None
-	estimator func(group.Setup) (group.Estimator, error)
+	estimator func(group.Setup) group.Estimator
 }
 
 // Estimator makes the estimator.
-func (n *noSettings) Estimator(s group.Setup) (group.Estimator, error) { return n.estimator(s) }
+func (n *noSettings) Estimator(s group.Setup) (group.Estimator, error) { return n.estimator(s), nil }
 
-// ofVerl returns what an estimator of verl does with a singleton, which it never
-// divides: verl takes its mean for 0. It refuses what verl does not have.
-func ofVerl(estimator string, s group.Setup) (group.Singleton, error) {
-	switch {
-	case s.NoScale:
-		return 0, group.RefuseNoScale(estimator)
-	case s.Compat == group.CompatNone:
-		return group.SingletonNone, nil
-	case s.Compat == group.CompatVerl:
-		return group.SingletonRaw, nil
+// singletonOf returns what a trainer does with a singleton that is not divided: verl takes
+// its mean for 0.
+func singletonOf(c group.Compat) group.Singleton {
+	switch c {
+	case group.CompatNone, group.CompatART, group.CompatNAT:
+		return group.SingletonNone
+	case group.CompatVerl:
+		return group.SingletonRaw
 	}
-	return 0, group.Refuse(estimator, s, group.CompatNone, group.CompatVerl)
+	return group.SingletonZero
 }

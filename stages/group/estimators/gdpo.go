@@ -25,14 +25,12 @@ import (
 // out of that one's statistics and has nothing added for it, as in TRL.
 // Rewards that are equal in the whole group add exactly 0.
 var GDPO = group.EstimatorKind{
-	Kind: kind("gdpo", "each named reward in its own standard deviations, summed by weight", gdpo),
+	Kind:    kind("gdpo", "each named reward in its own standard deviations, summed by weight", gdpo),
+	Compats: []group.Compat{group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL},
 }
 
-func gdpo(s group.Setup) (group.Estimator, error) {
-	if s.NoScale {
-		return group.Estimator{}, group.RefuseNoScale("gdpo")
-	}
-	e, err := grpo(s)
+func gdpo(s group.Setup) group.Estimator {
+	e := grpo(s)
 	switch s.Compat {
 	case group.CompatNone:
 		e.Batch = &training.BatchStep{Of: training.BatchAdvantages, Center: true, Epsilon: 1e-6}
@@ -42,12 +40,10 @@ func gdpo(s group.Setup) (group.Estimator, error) {
 		e.Batch = &training.BatchStep{Of: training.BatchAdvantages, Center: true, Sample: true}
 	case group.CompatVerl:
 		e.Whiten = &training.Whitening{Sample: true, Epsilon: 1e-8}
-	default:
-		return e, group.Refuse("gdpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL)
 	}
 	each := e.Advantages
 	e.Components = func(components []group.Component, out []float64) bool { return sumOfComponents(each, components, out) }
-	return e, err
+	return e
 }
 
 // sumOfComponents sums the advantages of each reward by itself, by weight.

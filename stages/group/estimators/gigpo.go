@@ -22,6 +22,8 @@ import (
 var GiGPO = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gigpo", Help: "credit for each message: the group's advantage, and that among answers to the same state",
 		New: func() group.EstimatorSettings { return &GiGPOSettings{stepWeights: stepWeights{0.95, 1, 1, ""}} }},
+	Compats: []group.Compat{group.CompatNone, group.CompatVerl},
+	Scaled:  true,
 	ZeroSum: true,
 }
 
@@ -40,13 +42,7 @@ func (s *GiGPOSettings) Declare(d *plugin.Declarer) {
 
 // Estimator makes the estimator.
 func (s *GiGPOSettings) Estimator(setup group.Setup) (group.Estimator, error) {
-	if setup.Compat != group.CompatNone && setup.Compat != group.CompatVerl {
-		return group.Estimator{}, group.Refuse("gigpo", setup, group.CompatNone, group.CompatVerl)
-	}
-	e, err := grpo(setup)
-	if err == nil {
-		err = s.check("gigpo")
-	}
+	e, err := grpo(setup), s.check("gigpo")
 	e.Steps, e.Looks = gigpo{s.stepWeights, setup}.steps, group.Looks{States: true, Signals: s.Signal != ""}
 	if err == nil && s.State != "" {
 		e.Looks.State, err = group.NewState("--gigpo-state", s.State)

@@ -46,7 +46,7 @@ func TestGiGPO(t *testing.T) {
 			}
 		}
 		for _, noScale := range []bool{false, true} {
-			e, err := estimators.GiGPO.New().Estimator(group.Setup{Compat: group.CompatVerl, NoScale: noScale})
+			e, err := estimators.GiGPO.Make(estimators.GiGPO.New(), group.Setup{Compat: group.CompatVerl, NoScale: noScale})
 			if err != nil {
 				t.Fatal(err)
 			}

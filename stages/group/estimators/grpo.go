@@ -43,6 +43,8 @@ import (
 var GRPO = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations",
 		New: func() group.EstimatorSettings { return &GRPOSettings{} }},
+	Compats: group.Compats,
+	Scaled:  true,
 	ZeroSum: true,
 }
 
@@ -53,7 +55,7 @@ type grpoEstimator struct {
 	noScale   bool
 }
 
-func grpo(s group.Setup) (group.Estimator, error) {
+func grpo(s group.Setup) group.Estimator {
 	e := grpoEstimator{sample: true, noScale: s.NoScale}
 	switch s.Compat {
 	case group.CompatNone, group.CompatART, group.CompatNAT:
@@ -69,11 +71,9 @@ func grpo(s group.Setup) (group.Estimator, error) {
 	case group.CompatPrimeRL:
 		e.noScale, e.singleton = true, group.SingletonZero
 	case group.CompatNemoRL:
-		return leaveOneOut(s.NoScale), nil
-	default:
-		return group.Estimator{}, group.Refuse("grpo", s, group.Compats...)
+		return leaveOneOut(s.NoScale)
 	}
-	return group.Estimator{Advantages: e.advantages}, nil
+	return group.Estimator{Advantages: e.advantages}
 }
 
 // undivided is the singleton rule of trainers that get NaN from the division.

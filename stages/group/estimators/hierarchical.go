@@ -16,6 +16,8 @@ import (
 var Hierarchical = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "hierarchical", Help: "the advantage of grpo within a part of the group, such as an agent's role",
 		New: func() group.EstimatorSettings { return &HierarchicalSettings{By: "metadata.role"} }},
+	Compats: []group.Compat{group.CompatNone, group.CompatPrimeRL},
+	Scaled:  true,
 	ZeroSum: true,
 }
 
@@ -30,14 +32,8 @@ func (s *HierarchicalSettings) Declare(d *plugin.Declarer) {
 
 // Estimator makes the estimator.
 func (s *HierarchicalSettings) Estimator(setup group.Setup) (group.Estimator, error) {
-	if setup.Compat != group.CompatNone && setup.Compat != group.CompatPrimeRL {
-		return group.Estimator{}, group.Refuse("hierarchical", setup, group.CompatNone, group.CompatPrimeRL)
-	}
 	by, err := group.NewBy("--hierarchical-by", s.By)
-	if err != nil {
-		return group.Estimator{}, err
-	}
-	e, err := grpo(setup)
+	e := grpo(setup)
 	part := e.Advantages
 	e.Advantages = func(v *group.Valid, out []float64) bool { return byPart(part, v, out) }
 	e.Parts, e.Flat = by, true

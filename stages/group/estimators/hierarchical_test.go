@@ -26,7 +26,7 @@ func TestHierarchical(t *testing.T) {
 
 // advantagesOfParts returns the advantages of a group; NaN for null.
 func advantagesOfParts(t estimatorT, kind group.EstimatorKind, setup group.Setup, rewards []float64, parts []string) []float64 {
-	e, err := kind.New().Estimator(setup)
+	e, err := kind.Make(kind.New(), setup)
 	if err != nil {
 		t.Fatal(err)
 	}

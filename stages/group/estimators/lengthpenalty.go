@@ -19,14 +19,14 @@ func (g *GRPOSettings) Declare(d *plugin.Declarer) {
 
 // Estimator makes the estimator.
 func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
-	e, err := grpo(s)
+	e := grpo(s)
 	switch w := g.LengthPenalty; {
-	case err != nil || w == 0:
-		return e, err
+	case w == 0:
+		return e, nil
 	case !(w > 0) || math.IsInf(w, 0):
 		return e, fault.Errorf(fault.Usage, "give a number of at least 0", "group: --length-penalty %v", w)
 	case s.Compat != group.CompatNone && s.Compat != group.CompatPrimeRL:
-		return e, group.Refuse("grpo --length-penalty", s, group.CompatNone, group.CompatPrimeRL)
+		return e, group.Invalid("use one of: none, prime-rl", "grpo --length-penalty has no --compat %q", s.Compat)
 	}
 	e.Advantages, e.Flat, e.Lengths = lengthPenalty{e.Advantages, g.LengthPenalty}.advantages, true, true
 	return e, nil

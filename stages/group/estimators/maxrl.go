@@ -10,21 +10,11 @@ import "github.com/rollmill/rollmill/stages/group"
 //	none      a singleton has no advantage
 //	prime-rl  a singleton has 0
 var MaxRL = group.EstimatorKind{
-	Kind:    kind("maxrl", "distance from the group's mean in means", maxRL),
+	Kind: kind("maxrl", "distance from the group's mean in means", func(s group.Setup) group.Estimator {
+		return group.Estimator{Advantages: inMeans(singletonOf(s.Compat)).advantages}
+	}),
+	Compats: []group.Compat{group.CompatNone, group.CompatPrimeRL},
 	ZeroSum: true,
-}
-
-func maxRL(s group.Setup) (group.Estimator, error) {
-	if s.NoScale {
-		return group.Estimator{}, group.RefuseNoScale("maxrl")
-	}
-	switch s.Compat {
-	case group.CompatNone:
-		return group.Estimator{Advantages: inMeans(group.SingletonNone).advantages}, nil
-	case group.CompatPrimeRL:
-		return group.Estimator{Advantages: inMeans(group.SingletonZero).advantages}, nil
-	}
-	return group.Estimator{}, group.Refuse("maxrl", s, group.CompatNone, group.CompatPrimeRL)
 }
 
 type inMeans group.Singleton

@@ -17,12 +17,10 @@ import (
 // A length is sampled_tokens, as verl's response_mask has it. A member without
 // sampled tokens has no part in the mean; a group without any is an error.
 var OPO = group.EstimatorKind{
-	Kind: kind("opo", "distance from the group's mean over sampled tokens", opo),
-}
-
-func opo(s group.Setup) (group.Estimator, error) {
-	singleton, err := ofVerl("opo", s)
-	return group.Estimator{Advantages: byTokens(singleton).advantages, Lengths: true}, err
+	Kind: kind("opo", "distance from the group's mean over sampled tokens", func(s group.Setup) group.Estimator {
+		return group.Estimator{Advantages: byTokens(singletonOf(s.Compat)).advantages, Lengths: true}
+	}),
+	Compats: []group.Compat{group.CompatNone, group.CompatVerl},
 }
 
 type byTokens group.Singleton

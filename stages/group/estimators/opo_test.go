@@ -19,7 +19,7 @@ func TestOPO(t *testing.T) {
 }
 
 func TestOPOSumsToZeroOverTokens(t *testing.T) {
-	e, err := estimators.OPO.New().Estimator(group.Setup{Compat: group.CompatNone})
+	e, err := estimators.OPO.Make(estimators.OPO.New(), group.Setup{Compat: group.CompatNone})
 	if err != nil {
 		t.Fatal(err)
 	}

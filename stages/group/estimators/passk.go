@@ -11,17 +11,14 @@ import "github.com/rollmill/rollmill/stages/group"
 //
 // With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
 var PassK = group.EstimatorKind{
-	Kind: kind("passk", "pass@k as verl's leader variant: the best member's lead over the second, in standard deviations", passK),
+	Kind: kind("passk", "pass@k as verl's leader variant: the best member's lead over the second, in standard deviations", func(s group.Setup) group.Estimator {
+		return group.Estimator{Advantages: passKEstimator{s.NoScale}.advantages}
+	}),
+	Compats: []group.Compat{group.CompatNone, group.CompatVerl},
+	Scaled:  true,
 }
 
 type passKEstimator struct{ noScale bool }
-
-func passK(s group.Setup) (group.Estimator, error) {
-	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
-		return group.Estimator{}, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
-	}
-	return group.Estimator{Advantages: passKEstimator{s.NoScale}.advantages}, nil
-}
 
 func (e passKEstimator) advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {

@@ -24,6 +24,7 @@ var PassKAnalytic = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk-analytic",
 		Help: "pass@k by its closed form: solved and other members over all draws of k from the group",
 		New:  func() group.EstimatorSettings { return &PassKAnalyticSettings{K: 2} }},
+	Scaled:  true,
 	ZeroSum: true,
 	Solved:  true,
 }
@@ -40,9 +41,6 @@ func (p *PassKAnalyticSettings) Declare(d *plugin.Declarer) {
 func (p *PassKAnalyticSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	if p.K < 1 {
 		return group.Estimator{}, fault.Errorf(fault.Usage, "give a number of members, at least 1", "group: --pass-k %d", p.K)
-	}
-	if s.Compat != group.CompatNone {
-		return group.Estimator{}, group.Refuse("passk-analytic", s, group.CompatNone)
 	}
 	return group.Estimator{Advantages: passKAnalytic{p.K, s}.advantages}, nil
 }

@@ -17,6 +17,7 @@ import (
 var RAE = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "rae", Help: "distance from the moving average of the role's rewards, from row to row",
 		New: func() group.EstimatorSettings { return &RAESettings{By: "metadata.role", Decay: 0.95} }},
+	Compats: []group.Compat{group.CompatNone, group.CompatPrimeRL},
 }
 
 // RAESettings are the settings of RAE. Decay is from 0 to below 1.
@@ -32,13 +33,8 @@ func (s *RAESettings) Declare(d *plugin.Declarer) {
 }
 
 // Estimator makes the estimator.
-func (s *RAESettings) Estimator(setup group.Setup) (group.Estimator, error) {
-	switch {
-	case setup.NoScale:
-		return group.Estimator{}, group.RefuseNoScale("rae")
-	case setup.Compat != group.CompatNone && setup.Compat != group.CompatPrimeRL:
-		return group.Estimator{}, group.Refuse("rae", setup, group.CompatNone, group.CompatPrimeRL)
-	case !(s.Decay >= 0 && s.Decay < 1):
+func (s *RAESettings) Estimator(group.Setup) (group.Estimator, error) {
+	if !(s.Decay >= 0 && s.Decay < 1) {
 		return group.Estimator{}, group.Invalid("give a number from 0 to below 1", "--rae-decay %v", s.Decay)
 	}
 	by, err := group.NewBy("--rae-by", s.By)

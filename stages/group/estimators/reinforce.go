@@ -16,26 +16,17 @@ import (
 //	verl      a singleton has its reward; variance of the sample, plus 1e-8
 //	slime     a singleton has 0; as verl (reinforce_plus_plus_baseline)
 var Reinforce = group.EstimatorKind{
-	Kind: kind("reinforce++-baseline", "distance from the group's mean, whitened over tokens by the trainer",
-		func(s group.Setup) (group.Estimator, error) { return reinforce("reinforce++-baseline", s) }),
+	Kind:    kind("reinforce++-baseline", "distance from the group's mean, whitened over tokens by the trainer", reinforce),
+	Compats: whitening,
 	ZeroSum: true,
 }
 
-func reinforce(name string, s group.Setup) (e group.Estimator, err error) {
-	if s.NoScale {
-		return e, group.RefuseNoScale(name)
+var whitening = []group.Compat{group.CompatNone, group.CompatVerl, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL}
+
+func reinforce(s group.Setup) group.Estimator {
+	e := group.Estimator{Advantages: singletonOf(s.Compat).Centred, Whiten: &training.Whitening{Floor: 1e-8}}
+	if s.Compat == group.CompatVerl || s.Compat == group.CompatSlime {
+		e.Whiten = &training.Whitening{Sample: true, Epsilon: 1e-8}
 	}
-	population, sample := &training.Whitening{Floor: 1e-8}, &training.Whitening{Sample: true, Epsilon: 1e-8}
-	switch s.Compat {
-	case group.CompatNone:
-		return group.Estimator{Advantages: group.SingletonNone.Centred, Whiten: population}, nil
-	case group.CompatOpenRLHF, group.CompatNemoRL:
-		return group.Estimator{Advantages: group.SingletonZero.Centred, Whiten: population}, nil
-	case group.CompatVerl:
-		return group.Estimator{Advantages: group.SingletonRaw.Centred, Whiten: sample}, nil
-	case group.CompatSlime:
-		return group.Estimator{Advantages: group.SingletonZero.Centred, Whiten: sample}, nil
-	}
-	return e, group.Refuse(name, s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF,
-		group.CompatSlime, group.CompatNemoRL)
+	return e
 }

@@ -15,13 +15,13 @@ import "github.com/rollmill/rollmill/stages/group"
 // and the return of a token sums the rewards from it on, discounted: both need
 // logprobs of a reference model or tokens, and are the trainer's.
 var ReinforcePlain = group.EstimatorKind{
-	Kind: kind("reinforce++", "the reward itself, whitened over tokens by the trainer",
-		func(s group.Setup) (group.Estimator, error) {
-			e, err := reinforce("reinforce++", s)
-			e.Flat, e.Advantages = true, func(v *group.Valid, out []float64) bool {
-				copy(out, v.Rewards)
-				return true
-			}
-			return e, err
-		}),
+	Kind: kind("reinforce++", "the reward itself, whitened over tokens by the trainer", func(s group.Setup) group.Estimator {
+		e := reinforce(s)
+		e.Flat, e.Advantages = true, func(v *group.Valid, out []float64) bool {
+			copy(out, v.Rewards)
+			return true
+		}
+		return e
+	}),
+	Compats: whitening,
 }

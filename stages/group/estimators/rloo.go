@@ -11,32 +11,23 @@ import "github.com/rollmill/rollmill/stages/group"
 //	verl      a singleton has its reward
 //	nemo-rl   a singleton has 0 (grpo, normalize_rewards false)
 var RLOO = group.EstimatorKind{
-	Kind:    kind("rloo", "distance from the mean of the other members", rloo),
+	Kind: kind("rloo", "distance from the mean of the other members", func(s group.Setup) group.Estimator {
+		singleton := singletonOf(s.Compat)
+		if s.Compat == group.CompatOpenRLHF {
+			singleton = group.SingletonNone
+		}
+		return group.Estimator{Advantages: leaveOneOutMean(singleton).advantages}
+	}),
+	Compats: []group.Compat{group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF, group.CompatNemoRL},
 	ZeroSum: true,
 }
 
-type rlooEstimator struct{ singleton group.Singleton }
+type leaveOneOutMean group.Singleton
 
-func rloo(s group.Setup) (group.Estimator, error) {
-	if s.NoScale {
-		return group.Estimator{}, group.RefuseNoScale("rloo")
-	}
-	switch s.Compat {
-	case group.CompatNone, group.CompatOpenRLHF:
-		return group.Estimator{Advantages: rlooEstimator{}.advantages}, nil
-	case group.CompatTRL, group.CompatNemoRL:
-		return group.Estimator{Advantages: rlooEstimator{group.SingletonZero}.advantages}, nil
-	case group.CompatVerl:
-		return group.Estimator{Advantages: rlooEstimator{group.SingletonRaw}.advantages}, nil
-	}
-	return group.Estimator{}, group.Refuse("rloo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
-		group.CompatNemoRL)
-}
-
-func (e rlooEstimator) advantages(v *group.Valid, out []float64) bool {
+func (s leaveOneOutMean) advantages(v *group.Valid, out []float64) bool {
 	n := float64(len(out))
 	if n == 1 {
-		return e.singleton.Advantage(v.Rewards[0], 1, out)
+		return group.Singleton(s).Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		out[i] = group.Finite(v.Centred(r) * (n / (n - 1)))

@@ -18,7 +18,7 @@ func TestEveryEstimatorHearsTheTolerance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := kind.New().Estimator(group.Setup{Compat: compat})
+			e, err := kind.Make(kind.New(), group.Setup{Compat: compat})
 			if err != nil {
 				continue // it has no such compat
 			}

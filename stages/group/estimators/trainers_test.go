@@ -49,7 +49,7 @@ func load(t *testing.T, name string) []vector {
 
 func compare(t *testing.T, i int, compat group.Compat, noScale bool, rewards, want []*float64) {
 	t.Helper()
-	a, err := estimators.GRPO.New().Estimator(group.Setup{Compat: compat, NoScale: noScale})
+	a, err := estimators.GRPO.Make(estimators.GRPO.New(), group.Setup{Compat: compat, NoScale: noScale})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestFlatNoise(t *testing.T) {
 	third := 1e15 / 3
 	nearly := math.Nextafter(third, 1e16)
 	for _, compat := range group.Compats {
-		a, _ := estimators.GRPO.New().Estimator(group.Setup{Compat: compat})
+		a, _ := estimators.GRPO.Make(estimators.GRPO.New(), group.Setup{Compat: compat})
 		g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: training.FlatTolerance}}
 		members := []formats.Member{{Reward: &third}, {Reward: &nearly}, {Reward: &third}}
 		if _, err := g.Fill(members, nil); err != nil {

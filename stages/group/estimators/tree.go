@@ -19,18 +19,17 @@ import (
 // prefix have A among themselves alone.
 var Tree = group.EstimatorKind{
 	Kind:    kind("tree", "the group's advantage, and that among branches of one tree", tree),
+	Compats: []group.Compat{group.CompatNone, group.CompatVerl},
+	Scaled:  true,
 	ZeroSum: true,
 }
 
-func tree(s group.Setup) (group.Estimator, error) {
-	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
-		return group.Estimator{}, group.Refuse("tree", s, group.CompatNone, group.CompatVerl)
-	}
-	e, err := grpo(s)
+func tree(s group.Setup) group.Estimator {
+	e := grpo(s)
 	of := e.Advantages
 	e.Advantages = func(v *group.Valid, out []float64) bool { return ofGroupAndTree(of, v, out) }
 	e.Parts, e.Uneven, e.Flat, e.Forks = group.Beginnings, s.Compat == group.CompatVerl, true, true
-	return e, err
+	return e
 }
 
 func ofGroupAndTree(of advantages, v *group.Valid, out []float64) bool {

@@ -28,6 +28,7 @@ import (
 var Turns = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "turns", Help: "credit for each message: the group's advantage and the message's return",
 		New: func() group.EstimatorSettings { return &TurnsSettings{stepWeights{1, 1, 1, ""}} }},
+	Scaled:  true,
 	ZeroSum: true,
 }
 
@@ -90,15 +91,9 @@ func (s *TurnsSettings) Declare(d *plugin.Declarer) {
 
 // Estimator makes the estimator.
 func (s *TurnsSettings) Estimator(setup group.Setup) (group.Estimator, error) {
-	if setup.Compat != group.CompatNone {
-		return group.Estimator{}, group.Refuse("turns", setup, group.CompatNone)
-	}
-	e, err := grpo(setup)
-	if err == nil {
-		err = s.check("turns")
-	}
+	e := grpo(setup)
 	e.Steps, e.Looks = turns{s.stepWeights, setup.NoScale}.steps, group.Looks{Signals: s.Signal != ""}
-	return e, err
+	return e, s.check("turns")
 }
 
 type turns struct {

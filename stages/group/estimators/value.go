@@ -12,17 +12,11 @@ import (
 //
 // The advantage of a fork is its reward less the mean of the forks of its prefix. A
 // trajectory that was not forked has its reward less the group's mean in each message.
-var Value = group.EstimatorKind{Kind: kind("value", "credit for each message: how it changed the mean reward of the forks", value), ZeroSum: true}
-
-func value(s group.Setup) (group.Estimator, error) {
-	switch {
-	case s.NoScale:
-		return group.Estimator{}, group.RefuseNoScale("value")
-	case s.Compat != group.CompatNone:
-		return group.Estimator{}, group.Refuse("value", s, group.CompatNone)
-	}
-	return group.Estimator{Advantages: group.SingletonNone.Centred, Steps: changes, Forks: true,
-		Looks: group.Looks{Branches: true, Forks: true}}, nil
+var Value = group.EstimatorKind{
+	Kind: kind("value", "credit for each message: how it changed the mean reward of the forks", func(group.Setup) group.Estimator {
+		return group.Estimator{Advantages: group.SingletonNone.Centred, Steps: changes, Forks: true, Looks: group.Looks{Branches: true, Forks: true}}
+	}),
+	ZeroSum: true,
 }
 
 // changes gives steps what they changed.

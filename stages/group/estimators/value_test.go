@@ -12,7 +12,7 @@ import (
 
 func TestValue(t *testing.T) {
 	estimatortest.Run(t, estimators.Value)
-	s, err := estimators.Value.New().Estimator(group.Setup{Compat: group.CompatNone})
+	s, err := estimators.Value.Make(estimators.Value.New(), group.Setup{Compat: group.CompatNone})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
 		t.Error("an estimator has a name and a help phrase")
 	}
 	plugintest.Settings(t, func() plugin.Settings { return k.New() })
-	if _, err := k.New().Estimator(group.Setup{Compat: "no such trainer"}); err == nil {
+	if _, err := k.Make(k.New(), group.Setup{Compat: "no such trainer"}); err == nil {
 		t.Error("an unknown compat is accepted")
 	}
 	var declared []string
@@ -37,7 +37,7 @@ func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
 			if noScale {
 				name, s.Tolerance = name+"/no-scale", 0.125
 			}
-			e, err := k.New().Estimator(s)
+			e, err := k.Make(k.New(), s)
 			if err != nil {
 				continue // it does not know this compat
 			}
@@ -118,7 +118,7 @@ func (s suite) credits(t *rapid.T, members []formats.Member, lengths []group.Len
 		all[i] = lengths[i]
 		all[i].Steps = slices.Clone(lengths[i].Steps)
 	}
-	fresh, _ := s.New().Estimator(s.setup) // it may remember the rows before
+	fresh, _ := s.Make(s.New(), s.setup) // it may remember the rows before
 	g := group.Grouper{Estimator: fresh, Setup: s.setup}
 	stats, err := g.Fill(members, all)
 	if err != nil {
