@@ -102,39 +102,27 @@ func (l *statsReader) add(s *statsRow) error {
 
 // refuseRepeatedNames refuses two groups with one name. It is called when there are such
 // groups, or two names with the same hash.
-func (in *input) refuseRepeatedNames() error {
-	sorter := spill.New(in.groups.spill.Dir, in.groups.spill.Memory)
-	defer sorter.Close()
-	for g, err := range in.groups.All() {
-		if err == nil {
-			err = sorter.Add(appendRank(nil, Rank{Text: g.ID, Lot: int64(g.Index)}), spill.Append(nil, g))
-		}
+func (src *input) refuseRepeatedNames() error {
+	last := Group{Index: -1}
+	for g, err := range src.groups.Sorted(func(g *Group) (Rank, bool) { return Rank{Text: g.ID, Lot: int64(g.Index)}, true }) {
 		if err != nil {
 			return err
 		}
-	}
-	var g, last Group
-	last.Index = -1
-	for r, err := range sorter.Sorted() {
-		if err != nil {
-			return err
-		}
-		spill.Decode(r.Value, &g)
-		if here := in.of(g.Index); last.Index >= 0 && g.ID == last.ID {
+		if here := src.of(g.Index); last.Index >= 0 && g.ID == last.ID {
 			hint := "name the groups of each epoch once"
-			if here == in.of(last.Index) {
+			if here == src.of(last.Index) {
 				hint = "the trajectories of an example must be adjacent; sort the rollouts by example_id"
 			}
 			return fault.Invalid(here.members.URI(), hint, nil, "group %q occurs twice", g.ID)
 		}
-		last = g
+		last = *g
 	}
 	return nil
 }
 
 // of returns the set that a group is in.
-func (in *input) of(group int) *set {
-	return in.sets[slices.IndexFunc(in.sets, func(s *set) bool { return group < s.end })]
+func (src *input) of(group int) *set {
+	return src.sets[slices.IndexFunc(src.sets, func(s *set) bool { return group < s.end })]
 }
 
 func number(p *float64) float64 {

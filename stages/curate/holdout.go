@@ -38,7 +38,7 @@ func (h *Holdout) Holds(id, example string) (why string, held bool) {
 	return "", false
 }
 
-func (in *input) openHoldout(ctx context.Context, o *Options) error {
+func (src *input) openHoldout(ctx context.Context, o *Options) error {
 	var held []string
 	for _, a := range o.running {
 		held = append(held, a.HeldOut...)
@@ -46,7 +46,7 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 	if len(held) == 0 {
 		return nil
 	}
-	in.holdout = &Holdout{ids: map[string]struct{}{}, contents: map[xxh3.Uint128]struct{}{}}
+	src.holdout = &Holdout{ids: map[string]struct{}{}, contents: map[xxh3.Uint128]struct{}{}}
 	for _, uri := range held {
 		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
 		if err != nil {
@@ -56,7 +56,7 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 			return fault.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil,
 				"it holds %s, not trajectories", d.Kind)
 		}
-		in.holdout.from = append(in.holdout.from, d)
+		src.holdout.from = append(src.holdout.from, d)
 		type columns struct {
 			ExampleID string `parquet:"example_id,dict"`
 			Example   string `parquet:"example"`
@@ -70,9 +70,9 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 				continue
 			}
 			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}
-			in.holdout.ids[last.ExampleID] = struct{}{}
+			src.holdout.ids[last.ExampleID] = struct{}{}
 			if key, ok := formats.ExampleContent(c.Example); ok {
-				in.holdout.contents[key] = struct{}{}
+				src.holdout.contents[key] = struct{}{}
 			}
 		}
 	}

@@ -49,47 +49,47 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 	return in, nil
 }
 
-func (in *input) open(ctx context.Context, o *Options) error {
-	names := spill.NewSet(o.Spill.Dir, in.groups.spill.Memory)
+func (src *input) open(ctx context.Context, o *Options) error {
+	names := spill.NewSet(o.Spill.Dir, src.groups.spill.Memory)
 	defer names.Close()
 	for i, from := range append([]stages.Input{o.In}, o.Replay...) {
 		s, err := openSet(ctx, from)
 		if err != nil {
 			return err
 		}
-		l := statsReader{in: in, set: s, names: names, epoch: o.Epoch}
-		s.first = len(in.groups.refused)
+		l := statsReader{in: src, set: s, names: names, epoch: o.Epoch}
+		s.first = len(src.groups.refused)
 		if err := l.read(ctx, o.tokens()); err != nil {
 			return err
 		}
-		s.end = len(in.groups.refused)
+		s.end = len(src.groups.refused)
 		if i == 0 && l.epoch != nil {
-			in.epoch = *l.epoch
+			src.epoch = *l.epoch
 		}
-		if first := in.groupState(); i > 0 && !sameEstimator(first, s.groupState) {
+		if first := src.groupState(); i > 0 && !sameEstimator(first, s.groupState) {
 			return fault.Invalid(s.members.URI(), "group both in the same way", nil,
-				"its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
+				"its advantages are not those of %q: another estimator or compat", src.sets[0].members.URI())
 		}
-		in.sets = append(in.sets, s)
+		src.sets = append(src.sets, s)
 	}
 	twice, err := names.Twice()
 	if err == nil && twice {
-		err = in.refuseRepeatedNames()
+		err = src.refuseRepeatedNames()
 	}
 	if err != nil {
 		return err
 	}
-	if err := in.openHoldout(ctx, o); err != nil {
+	if err := src.openHoldout(ctx, o); err != nil {
 		return err
 	}
-	in.groups.tolerance = o.FlatTolerance
-	if s := in.groupState(); s != nil && s.Tolerance > 0 && o.FlatTolerance == nil && o.Compat != CompatNAT {
+	src.groups.tolerance = o.FlatTolerance
+	if s := src.groupState(); s != nil && s.Tolerance > 0 && o.FlatTolerance == nil && o.Compat != CompatNAT {
 		o.FlatTolerance = &s.Tolerance
 		if err := o.makeRules(); err != nil {
 			return err
 		}
 	}
-	return in.openPrevious(ctx, o)
+	return src.openPrevious(ctx, o)
 }
 
 func openSet(ctx context.Context, from stages.Input) (*set, error) {
@@ -116,11 +116,11 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 }
 
 // groupState returns what group recorded about the advantages of every set.
-func (in *input) groupState() *training.GroupState {
-	if len(in.sets) == 0 {
+func (src *input) groupState() *training.GroupState {
+	if len(src.sets) == 0 {
 		return nil
 	}
-	return in.sets[0].groupState
+	return src.sets[0].groupState
 }
 
 func sameEstimator(a, b *training.GroupState) bool {
@@ -135,7 +135,7 @@ func (s *set) damaged(format string, args ...any) *fault.Input {
 	return fault.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 
-func (in *input) openPrevious(ctx context.Context, o *Options) error {
+func (src *input) openPrevious(ctx context.Context, o *Options) error {
 	if o.Previous.URI == "" {
 		return nil
 	}
@@ -147,48 +147,48 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	if d.Stage != stage {
 		return fault.Invalid(d.URI(), hint, nil, "--previous: %s wrote it, not curate", d.Stage)
 	}
-	if err := json.Unmarshal(d.State, &in.previousState); err != nil {
+	if err := json.Unmarshal(d.State, &src.previousState); err != nil {
 		return fault.Invalid(d.URI(), hint, err, "--previous: its manifest has no state")
 	}
-	if in.previousState.Epoch >= in.epoch {
+	if src.previousState.Epoch >= src.epoch {
 		return fault.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d",
-			in.previousState.Epoch, in.epoch)
+			src.previousState.Epoch, src.epoch)
 	}
-	in.previous = d
+	src.previous = d
 	return nil
 }
 
 // run returns the run of the curated epoch; that of the replayed epochs if it
 // has none.
-func (in *input) run() manifest.Run {
+func (src *input) run() manifest.Run {
 	var all []*dataset.Dataset
-	for _, s := range in.sets {
+	for _, s := range src.sets {
 		all = append(all, s.members, s.base)
 	}
 	return dataset.RunOf(all...)
 }
 
-func (in *input) spec(o *Options) manifest.Spec {
+func (src *input) spec(o *Options) manifest.Spec {
 	var inputs []manifest.Ref
-	for _, s := range in.sets {
+	for _, s := range src.sets {
 		inputs = append(inputs, s.base.Ref("base", o.Out.URI), s.members.Ref("groups", o.Out.URI))
 	}
-	if in.holdout != nil {
-		for _, d := range in.holdout.from {
+	if src.holdout != nil {
+		for _, d := range src.holdout.from {
 			inputs = append(inputs, d.Ref("holdout", o.Out.URI))
 		}
 	}
-	if in.previous != nil {
-		inputs = append(inputs, in.previous.Ref("previous", o.Out.URI))
+	if src.previous != nil {
+		inputs = append(inputs, src.previous.Ref("previous", o.Out.URI))
 	}
 	if o.Examples != nil {
 		inputs = append(inputs, o.ExamplesRef)
 	}
 	s := manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindTrajectories,
-		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(), Columns: in.sets[0].base.Columns,
+		Params: o.params(src.epoch), Inputs: inputs, Run: src.run(), Columns: src.sets[0].base.Columns,
 	}
-	if tables := in.carried(); tables != nil {
+	if tables := src.carried(); tables != nil {
 		s.Params["carried"] = tables
 	}
 	if o.MinGroups != nil {

@@ -182,8 +182,8 @@ func (o *Options) chosen(ctx context.Context, in *input, all *requestList) (*req
 
 // withoutHeldOut removes groups whose example is held out. If a group is
 // refused as a whole, no other rule looks at it.
-func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*requestList, error) {
-	if in.holdout == nil || all.list.Len() == 0 {
+func (src *input) withoutHeldOut(ctx context.Context, all *requestList) (*requestList, error) {
+	if src.holdout == nil || all.list.Len() == 0 {
 		return all, nil
 	}
 	defer all.close()
@@ -198,13 +198,13 @@ func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*request
 		ExampleID string `parquet:"example_id,dict"`
 		Example   string `parquet:"example"`
 	}
-	at, base := int64(-1), in.sets[0].base
+	at, base := int64(-1), src.sets[0].base
 	for c, err := range dataset.Each[columns](ctx, base, "", base.All()) {
 		if err != nil {
 			return left, err
 		}
 		for at++; w.Row == at; {
-			if _, held := in.holdout.Holds(c.ExampleID, c.Example); !held {
+			if _, held := src.holdout.Holds(c.ExampleID, c.Example); !held {
 				if err := left.add(w); err != nil {
 					return left, err
 				}
@@ -219,9 +219,9 @@ func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*request
 
 // usual returns the most frequent size of the groups of the first set, the
 // smaller of equals.
-func (in *input) usual() (size int, err error) {
+func (src *input) usual() (size int, err error) {
 	times := map[int]int{}
-	for g, err := range in.groups.every(0, in.sets[0].end) {
+	for g, err := range src.groups.every(0, src.sets[0].end) {
 		if err != nil {
 			return 0, err
 		}

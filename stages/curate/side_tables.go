@@ -56,9 +56,9 @@ func newSideTables(in *input, shard *shards.Shard) *sideTables {
 }
 
 // carried lists the tables that any set has.
-func (in *input) carried() (tables []string) {
+func (src *input) carried() (tables []string) {
 	for _, table := range []string{schema.TableLabels, schema.TablePairs} {
-		if slices.ContainsFunc(in.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
+		if slices.ContainsFunc(src.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
 			tables = append(tables, table)
 		}
 	}

@@ -18,39 +18,39 @@ func (g *Group) Flat(tolerance float64) bool {
 }
 
 // findTraining finds out which groups train.
-func (in *input) findTraining(ctx context.Context, o *Options) error {
+func (src *input) findTraining(ctx context.Context, o *Options) error {
 	if o.Compat == CompatNAT {
 		return nil
 	}
 	var sets []*dataset.Dataset
-	for _, s := range in.sets {
+	for _, s := range src.sets {
 		sets = append(sets, s.members)
 	}
 	var err error
-	if in.batch, err = advantages.Of(ctx, sets...); err != nil {
+	if src.batch, err = advantages.Of(ctx, sets...); err != nil {
 		return err
 	}
-	for i, s := range in.sets {
-		trains, err := in.batch.Groups(ctx, i)
+	for i, s := range src.sets {
+		trains, err := src.batch.Groups(ctx, i)
 		if err != nil {
 			return err
 		}
-		if in.groups.trains = append(in.groups.trains, trains...); in.batch != nil {
-			s.batchStep = in.batch.Step(i)
+		if src.groups.trains = append(src.groups.trains, trains...); src.batch != nil {
+			s.batchStep = src.batch.Step(i)
 		}
 	}
 	return nil
 }
 
 // training says whether training gets anything from some members of a group.
-func (in *input) training(g *Group, members []formats.Member, some []int) training.Training {
+func (src *input) training(g *Group, members []formats.Member, some []int) training.Training {
 	var size training.AdvantageSize
 	for _, i := range some {
 		size.Add(members[i].Advantage, members[i].Advantages, members[i].Losses)
 	}
-	t := in.batch.Of(in.of(g.Index).batchStep, &size)
+	t := src.batch.Of(src.of(g.Index).batchStep, &size)
 	if t == training.TrainsSomething {
-		return in.groups.unlessEqual(g, t)
+		return src.groups.unlessEqual(g, t)
 	}
 	return t
 }

@@ -47,24 +47,24 @@ func (t *adjacency) close() { _ = t.set.Close() } // its content is no longer ne
 // checked while it is grouped. So is one that rollout or curate wrote, grouped
 // by example: both keep an example's rows of one epoch together. Otherwise the
 // keys of all rows have to be read.
-func (in *input) scattered(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
-	if slice == in.base.All() {
+func (src *input) scattered(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
+	if slice == src.base.All() {
 		return false, nil
 	}
 	for _, edge := range []int64{slice.First, slice.First + slice.Rows} {
-		cut, err := in.cuts(ctx, edge)
+		cut, err := src.cuts(ctx, edge)
 		if cut || err != nil {
 			return cut, err
 		}
 	}
-	if slice.Rows > 0 && in.by == nil && (in.base.Stage == "rollout" || in.base.Stage == "curate") {
+	if slice.Rows > 0 && src.by == nil && (src.base.Stage == "rollout" || src.base.Stage == "curate") {
 		return false, nil
 	}
 	t := newAdjacency(o)
 	defer t.close()
 	var last string
 	var lastEpoch int32
-	err := in.eachKey(ctx, in.base.All(), func(at int64, key string, epoch int32) error {
+	err := src.eachKey(ctx, src.base.All(), func(at int64, key string, epoch int32) error {
 		if at > 0 && key == last && epoch == lastEpoch {
 			return nil
 		}
@@ -81,11 +81,11 @@ func (in *input) scattered(ctx context.Context, o *Options, slice dataset.Range)
 }
 
 // cuts reports whether a group has rows on both sides of an edge.
-func (in *input) cuts(ctx context.Context, edge int64) (bool, error) {
-	if edge == 0 || edge == in.base.Rows {
+func (src *input) cuts(ctx context.Context, edge int64) (bool, error) {
+	if edge == 0 || edge == src.base.Rows {
 		return false, nil
 	}
-	k, err := openKeyed(ctx, in, dataset.Range{First: edge - 1, Rows: 2}, func(row *ids) *ids { return row })
+	k, err := openKeyed(ctx, src, dataset.Range{First: edge - 1, Rows: 2}, func(row *ids) *ids { return row })
 	if err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (in *input) cuts(ctx context.Context, edge int64) (bool, error) {
 	var rows []ids
 	err = k.each(0, func(_ int64, key string, row *ids) error {
 		r := *row
-		if r.ForkedFrom, r.ForkCall = "", nil; in.by != nil { // forks may lie among the attempts
+		if r.ForkedFrom, r.ForkCall = "", nil; src.by != nil { // forks may lie among the attempts
 			r.ExampleID = key
 		}
 		rows = append(rows, r)

@@ -29,13 +29,13 @@ type continued struct {
 
 // values returns the values of the prefixes that were forked, by trajectory and in the order
 // of calls.
-func (in *input) values(ctx context.Context) (map[string][]continued, error) {
+func (src *input) values(ctx context.Context) (map[string][]continued, error) {
 	type prefix struct {
 		trajectory string
 		call       int32
 	}
 	rewards := map[prefix][]float64{}
-	rows, err := open[row](ctx, in, in.base.All())
+	rows, err := open[row](ctx, src, src.base.All())
 	if err != nil {
 		return nil, err
 	}

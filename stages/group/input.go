@@ -67,60 +67,60 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 }
 
 // join opens further scores of the same trajectories.
-func (in *input) join(ctx context.Context, scores []stages.Input) error {
-	if len(scores) > 0 && in.rows == in.base {
+func (src *input) join(ctx context.Context, scores []stages.Input) error {
+	if len(scores) > 0 && src.rows == src.base {
 		return usage("name scores with --in, and the others with --scores",
-			"group: %q holds trajectories, and --scores joins scores to scores", in.rows.URI())
+			"group: %q holds trajectories, and --scores joins scores to scores", src.rows.URI())
 	}
 	for _, s := range scores {
 		d, err := dataset.Open(ctx, s.URI, dataset.OpenOptions{AcceptGates: s.AcceptGates, Kind: schema.KindScores})
 		if err != nil {
 			return err
 		}
-		if mine, other := dataset.RunOf(in.rows, in.base).ID, dataset.RunOf(d).ID; mine != "" && other != "" && mine != other {
+		if mine, other := dataset.RunOf(src.rows, src.base).ID, dataset.RunOf(d).ID; mine != "" && other != "" && mine != other {
 			return fault.Invalid(d.URI(), "group the scores of each run by themselves", nil,
-				"it scores the trajectories of another run than %q does", in.rows.URI())
+				"it scores the trajectories of another run than %q does", src.rows.URI())
 		}
-		if !in.base.Is(d.Base) || d.Rows != in.base.Rows {
+		if !src.base.Is(d.Base) || d.Rows != src.base.Rows {
 			return fault.Invalid(d.URI(), "give scores of one dataset of trajectories", nil,
-				"it does not score the trajectories that %q does", in.rows.URI())
+				"it does not score the trajectories that %q does", src.rows.URI())
 		}
-		in.more = append(in.more, d)
+		src.more = append(src.more, d)
 	}
 	return nil
 }
 
 // continues adds the baselines that an estimator continues from.
-func (in *input) continues(ctx context.Context, o *Options, baselines map[string]float64) (err error) {
+func (src *input) continues(ctx context.Context, o *Options, baselines map[string]float64) (err error) {
 	if o.From == "" {
 		return nil
 	}
-	if in.from, err = dataset.Open(ctx, o.From, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: schema.KindGroups}); err != nil {
+	if src.from, err = dataset.Open(ctx, o.From, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: schema.KindGroups}); err != nil {
 		return err
 	}
 	var s training.GroupState
-	if err := json.Unmarshal(in.from.State, &s); err != nil || s.Estimator != o.Estimator.Name {
-		return fault.Invalid(in.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
+	if err := json.Unmarshal(src.from.State, &s); err != nil || s.Estimator != o.Estimator.Name {
+		return fault.Invalid(src.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
 	}
 	maps.Copy(baselines, s.Baselines)
 	return nil
 }
 
-func (in *input) spec(o *Options) manifest.Spec {
-	base := in.base.Ref("base", o.Out.URI)
+func (src *input) spec(o *Options) manifest.Spec {
+	base := src.base.Ref("base", o.Out.URI)
 	inputs := []manifest.Ref{base}
-	if in.rows != in.base {
-		inputs = append(inputs, in.rows.Ref("scores", o.Out.URI))
+	if src.rows != src.base {
+		inputs = append(inputs, src.rows.Ref("scores", o.Out.URI))
 	}
-	for _, d := range in.more {
+	for _, d := range src.more {
 		inputs = append(inputs, d.Ref("scores", o.Out.URI))
 	}
-	if in.from != nil {
-		inputs = append(inputs, in.from.Ref("baselines", o.Out.URI))
+	if src.from != nil {
+		inputs = append(inputs, src.from.Ref("baselines", o.Out.URI))
 	}
 	return manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindGroups, Params: o.params(),
-		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base), Columns: in.base.Columns,
+		Inputs: inputs, Base: &base, Run: dataset.RunOf(src.rows, src.base), Columns: src.base.Columns,
 		Gates: o.gates(),
 	}
 }

@@ -98,8 +98,8 @@ type ids struct {
 func (r *row) of() *ids { return &r.ids }
 
 // eachKey calls f with the key of every row of a range, and reads nothing else.
-func (in *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, key string, epoch int32) error) error {
-	k, err := openKeyed(ctx, in, r, func(row *ids) *ids { return row })
+func (src *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, key string, epoch int32) error) error {
+	k, err := openKeyed(ctx, src, r, func(row *ids) *ids { return row })
 	if err != nil {
 		return err
 	}

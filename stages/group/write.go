@@ -165,6 +165,6 @@ func (s *groupWriter) rowError(err error, members []formats.Member, first int64)
 	return s.in.badMember(bad, members[bad.Member].TrajectoryID, first+int64(bad.Member))
 }
 
-func (in *input) badMember(bad *BadMember, trajectory string, row int64) error {
-	return fault.Invalid(in.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
+func (src *input) badMember(bad *BadMember, trajectory string, row int64) error {
+	return fault.Invalid(src.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
 }

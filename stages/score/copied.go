@@ -35,8 +35,8 @@ type copySource struct {
 }
 
 // openCopies opens Options.From; the default is In if that holds scores.
-func (in *input) openCopies(ctx context.Context, o Options) error {
-	d := in.scores
+func (src *input) openCopies(ctx context.Context, o Options) error {
+	d := src.scores
 	if o.From.URI != "" {
 		var err error
 		if d, err = dataset.Open(ctx, o.From.URI,
@@ -48,29 +48,29 @@ func (in *input) openCopies(ctx context.Context, o Options) error {
 		return usage("name the scores to carry over with --from", "--only %s: there are no earlier scores",
 			strings.Join(o.Only, ", "))
 	}
-	same := in.base.Is(d.Base) && d.Rows == in.base.Rows
+	same := src.base.Is(d.Base) && d.Rows == src.base.Rows
 	extended := false
 	if !same {
 		var err error
-		if extended, err = extends(ctx, in.base, d.Base); err != nil {
+		if extended, err = extends(ctx, src.base, d.Base); err != nil {
 			return err
 		}
 	}
 	if !same && !extended {
 		return fault.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "its rows are not those of %q",
-			in.base.URI())
+			src.base.URI())
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
 		return fault.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
 	}
-	in.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{},
+	src.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{},
 		steps: map[string]bool{}}
 	for _, spec := range s.Rewards {
-		in.copies.specs[spec.Name] = spec
+		src.copies.specs[spec.Name] = spec
 	}
 	if len(o.Rewards) == 0 {
-		in.copiedSpecs = s.Rewards
+		src.copiedSpecs = s.Rewards
 	}
 	return nil
 }

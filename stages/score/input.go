@@ -64,9 +64,9 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 }
 
 // carriedExcept returns the rewards carried forward: those that are not computed again.
-func (in *input) carriedExcept(specs []Spec) []Spec {
+func (src *input) carriedExcept(specs []Spec) []Spec {
 	out := []Spec{}
-	for _, c := range in.carried {
+	for _, c := range src.carried {
 		if !has(specs, c.Name) {
 			out = append(out, c)
 		}
@@ -75,10 +75,10 @@ func (in *input) carriedExcept(specs []Spec) []Spec {
 }
 
 // stepped returns those of them that may have given shaped rewards.
-func (in *input) stepped(specs []Spec) []string {
+func (src *input) stepped(specs []Spec) []string {
 	var out []string
-	for _, s := range in.carriedExcept(specs) {
-		if in.scores.Facts[factSteps(s.Name)] > 0 {
+	for _, s := range src.carriedExcept(specs) {
+		if src.scores.Facts[factSteps(s.Name)] > 0 {
 			out = append(out, s.Name)
 		}
 	}
@@ -89,20 +89,20 @@ func has(specs []Spec, name string) bool {
 	return slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == name })
 }
 
-func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (manifest.Spec, error) {
+func (src *input) spec(ctx context.Context, o Options, rewards rewardSet) (manifest.Spec, error) {
 	files, err := rewards.files(ctx, o)
 	if err != nil {
 		return manifest.Spec{}, err
 	}
-	base := in.base.Ref("base", o.Out.URI)
+	base := src.base.Ref("base", o.Out.URI)
 	inputs := []manifest.Ref{base}
-	if in.scores != nil {
-		inputs = append(inputs, in.scores.Ref("scores", o.Out.URI))
+	if src.scores != nil {
+		inputs = append(inputs, src.scores.Ref("scores", o.Out.URI))
 	}
 	specs := make([]string, len(o.Rewards))
 	params := map[string]any{"reward": specs}
-	if in.copies != nil {
-		inputs = append(inputs, in.copies.Ref("from", o.Out.URI))
+	if src.copies != nil {
+		inputs = append(inputs, src.copies.Ref("from", o.Out.URI))
 		params["only"] = sortedModes(o.Only)
 	}
 	for i, s := range o.Rewards {
@@ -113,7 +113,7 @@ func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (manife
 	}
 	return manifest.Spec{
 		Stage: stage, Version: version, Kind: schema.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
-		Run: dataset.RunOf(in.scores, in.base), Columns: in.base.Columns,
+		Run: dataset.RunOf(src.scores, src.base), Columns: src.base.Columns,
 		Gates: gates(o),
 	}, nil
 }

@@ -41,10 +41,10 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return r, err
 }
 
-func (in *input) makeRewards(ctx context.Context, o Options) (rewardSet, error) {
+func (src *input) makeRewards(ctx context.Context, o Options) (rewardSet, error) {
 	var names []string
 	weighed := false
-	for _, s := range in.carriedExcept(o.Rewards) {
+	for _, s := range src.carriedExcept(o.Rewards) {
 		names = append(names, s.Name)
 		weighed = weighed || s.Weight != 0
 	}
@@ -56,15 +56,15 @@ func (in *input) makeRewards(ctx context.Context, o Options) (rewardSet, error) 
 	}
 	rewards, err := makeRewards(o, names, false)
 	if err == nil {
-		err = rewards.checkSteps(in.scores != nil)
+		err = rewards.checkSteps(src.scores != nil)
 	}
-	if err != nil || in.copies == nil {
+	if err != nil || src.copies == nil {
 		return rewards, err
 	}
 	for _, s := range o.Rewards {
 		names = append(names, s.Name)
 	}
-	return rewards, in.copies.compare(ctx, o, rewards, names)
+	return rewards, src.copies.compare(ctx, o, rewards, names)
 }
 
 func runShard(ctx context.Context, o Options, in *input, rewards rewardSet) (shards.Result, shards.Outcome, error) {
