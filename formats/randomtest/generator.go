@@ -1,4 +1,4 @@
-// Package random makes synthetic rows of every kind, for tests and benchmarks:
+// Package randomtest makes synthetic rows of every kind, for tests and benchmarks:
 // Zipf text, BPE-like token ids that match the text, log probabilities with the
 // mantissas of a real engine's (a bf16 logit minus an fp32 logsumexp), and
 // whole groups that share a prompt.

@@ -1,4 +1,4 @@
-// Package counting wraps a bucket to count its operations, for tests of what a
+// Package countingtest wraps a bucket to count its operations, for tests of what a
 // command may cost: one listing, no object read twice. It does not change what
 // the bucket does.
 package countingtest
