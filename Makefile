@@ -192,7 +192,7 @@ chaos-rollout: ## kill rollout while its engine fails in many ways (TRAJECTORIES
 
 chaos-stages: ## kill score, group, curate, prune and compact, and race commands with --overwrite, on a disk and on a bucket (COUNT=100)
 	COUNT=$(COUNT) $(GO) test ./cmd/rollmill/systemtest -run 'TestStagesKilledAtRandom|TestOverwriteRaces|TestPruneKilledAtRandom|TestCompactKilledAtRandom' -count 1 -timeout 120m -v
-	COUNT=$(COUNT) $(GO) test ./pipelines/tidy ./formats/dataset -run 'TestKilledAnywhere|TestCompactKilledAnywhere' -count 1 -timeout 60m -v
+	COUNT=$(COUNT) $(GO) test ./pipelines/tidy ./formats/dataset/shards -run 'TestKilledAnywhere|TestCompactKilledAnywhere' -count 1 -timeout 60m -v
 
 chaos-submit: ## kill submissions to every backend, alone and with a racing copy, and count the jobs (COUNT=100)
 	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest|TestRacingCopiesKilledAtRandom' -count 1 -parallel 8 -timeout 240m -v
@@ -268,8 +268,8 @@ bench/recorder: ## call an engine directly, through a proxy that copies, and thr
 SEALED   ?= 1000
 SEGMENTS ?= 1800
 bench/rounds: ## seal many shards, and read an hour's journal, in a store that takes 30 ms a request (SEALED=1000)
-	COUNT=$(SEALED) $(GO) test ./formats/dataset -run TestSealingReadsRecordsConcurrently -count 1 -v
-	COUNT=$(SEGMENTS) $(GO) test ./formats/dataset -run TestJournalsAreReadConcurrently -count 1 -v
+	COUNT=$(SEALED) $(GO) test ./formats/dataset/shards -run TestSealingReadsRecordsConcurrently -count 1 -v
+	COUNT=$(SEGMENTS) $(GO) test ./formats/dataset/shards -run TestJournalsAreReadConcurrently -count 1 -v
 
 bench/scale: ## measure time and memory on a bucket, in killed shards, from 100,000 rows to ROWS; plot them (ROWS=100000000)
 	ROWS=$(ROWS) BENCH=$(BENCH) bash .ci/shards scale

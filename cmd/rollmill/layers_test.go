@@ -50,7 +50,7 @@ var layers = []struct{ packages, may string }{
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors/...`, `cmd/internal/monitors/... stages stages/plugin`},
-	{`cmd/internal/cli/...`, `cmd/internal/... stages stages/plugin formats formats/* -formats/foreign storage`},
+	{`cmd/internal/cli/...`, `cmd/internal/... stages stages/plugin formats formats/* -formats/foreign formats/dataset/manifest formats/dataset/storetime storage`},
 	{`cmd/rollmill/...`, `cmd/... pipelines/... stages/... formats/... storage/...`},
 }
 
@@ -127,6 +127,7 @@ func TestLayersTable(t *testing.T) {
 		{"formats/foreign/art", "formats/dataset/joined", false},
 		{"formats/foreign/trainers", "formats/foreign/exporters", true},
 		{"formats/dataset", "storage", true},
+		{"formats/parquet", "formats/dataset/manifest", false},
 		{"formats", "formats/parquet", false},
 		{"pipelines/report", "stages/score", false},
 		{"pipelines/train", "stages/score", true},

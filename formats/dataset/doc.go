@@ -1,5 +1,5 @@
-// Package dataset reads and writes datasets: a manifest and its parts at a URI
-// prefix.
+// Package dataset opens datasets and reads their rows. A dataset is a manifest and its
+// parts at a URI prefix:
 //
 //	part-<shard>-of-<n>-<seq>-<digest8>.parquet  the main table
 //	_<table>/part-….parquet                      further tables
@@ -7,18 +7,21 @@
 //	.rollmill/<identity>-<n>/shard-<i>.json      one create-only record a shard
 //	.rollmill/<identity>-<n>/journal-<i>/…       finished rows not yet in a part
 //	.rollmill/<identity>-<n>/journal-<i>-calls/… answered calls of rows that may not be finished
+//	.rollmill/<identity>-<n>/lease-<i>.json      who is at work on the shard
 //	.rollmill/failures/<digest>.txt              what a program said when it failed, see Failures
-//	.rollmill/<identity>-<n>/lease-<i>.json      who is at work on the shard, see Slot
 //
-// A shard writes parts under names that no other writer can use, then its
-// record; the first record wins. n records make up the dataset: the manifest is
-// a pure function of them, and any process that finds all of them may write it.
-// Objects that no record of the winning identity names are invisible and are
-// removed when the dataset is sealed.
+// The floors, each of which uses only those below it:
 //
-// Of a pruned dataset only the manifest is left, in another format, which says
-// when and why the rest was removed: see Pruned. Readers refuse it; a writer
-// replaces it only when asked to overwrite. Survey and Folder are what prune uses.
+//	shards      writes: Begin, NewTable, Write, Commit; and Compact, which writes parts again
+//	dataset     reads: Open, then Each or NewReader; Verify
+//	seal        what lies at the place: records, the current manifest, leftovers, what is under way
+//	journals    finished rows of a shard that is not complete
+//	runroot     the run that a dataset belongs to     storetime   the clock of a store
+//	manifest    what a dataset is: its spec, identity, manifest, and the checks of these
+//
+// Start at Open here, at shards.Begin for a writer, and at manifest.Manifest for the format.
+// Whatever decides rows belongs in manifest.Spec; whatever a manifest says, into
+// manifest.Content. A new object beside the parts gets its key in seal, and a line above.
 //
 // A dataset of a newer minor version of the schema is read by the columns that this
 // version knows; its parts are verified, and NewColumnReader reads the others by name.
@@ -29,6 +32,4 @@
 // Parquet files that another tool wrote are a wide dataset, too, without a
 // manifest or with one that says so: see Plain, plainRow and the guide
 // "datasets".
-//
-// Reading: Open, then NewReader. Writing: Begin, Table, Write, Commit.
 package dataset

@@ -42,7 +42,7 @@ type OpenOptions struct {
 // are there. Files that no stage wrote, such as data/*.parquet, are a wide
 // dataset, too: see Plain and the guide "datasets". A missing dataset is storage.ErrNotExist. A dataset with missing
 // shards, of another kind, of an unknown major version or refused by a gate is
-// a fault.Input (a *GateError for the last).
+// a fault.Input (a *manifest.GateError for the last).
 func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	d, err := load(ctx, uri)
 	if err != nil {

@@ -20,7 +20,7 @@ func (d *Dataset) Ref(role, from string) manifest.Ref {
 		Digest: d.digest, RowsDigest: d.RowsDigest.String(), Refused: d.Known()}
 	if d.plain != nil && d.plain.files {
 		for _, p := range d.Parts {
-			r.Files = append(r.Files, manifest.File{p.Name, p.Bytes, p.Footer})
+			r.Files = append(r.Files, manifest.File{Name: p.Name, Bytes: p.Bytes, Footer: p.Footer})
 		}
 	}
 	return r
@@ -44,7 +44,7 @@ func (d *Dataset) Is(r *manifest.Ref) bool { return r != nil && d.digest == r.Di
 
 // OpenRef opens the dataset that one of the manifest's references names, with the
 // checks of OpenBase: among the bases of the context, or at the Ref's URI if that
-// may be read (see Follows). It ignores gates that refused it: the user accepted
+// may be read (see runroot.Follows). It ignores gates that refused it: the user accepted
 // them when this dataset was made.
 func (d *Dataset) OpenRef(ctx context.Context, r manifest.Ref) (*Dataset, error) {
 	if out, err := d.given(ctx, r); out != nil || err != nil {

@@ -26,7 +26,7 @@ type Spec struct {
 	Base    *Ref              // of a thin dataset: the wide dataset it is aligned with; also one of Inputs
 
 	Gates []Gate // evaluated when the dataset is sealed; not part of the identity
-	Run   Run    // the run it belongs to, from OpenRun or from RunOf its inputs; not part of the identity
+	Run   Run    // the run it belongs to, from runroot.Open or dataset.RunOf its inputs; not part of the identity
 	// columns of the task file that have other names than the defaults; stages copy it from their base; not part of the identity
 	Columns formats.FieldNames
 }

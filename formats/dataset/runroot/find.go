@@ -12,9 +12,9 @@ import (
 )
 
 // Find returns the root of the run that a dataset (or a receipt) at a URI
-// belongs to: the place whose RunFile holds the run's id. It looks, in this
+// belongs to: the place whose File holds the run's id. It looks, in this
 // order, in the folders above the URI; at the root that the dataset records; if
-// none of these has it, at the roots in known; and at the root that a RunFile
+// none of these has it, at the roots in known; and at the root that a File
 // found so far records. It follows a recorded root only on a local disk and
 // within the store of the place that names it, so that a dataset from elsewhere
 // cannot send requests to another host.
@@ -63,7 +63,7 @@ func Find(ctx context.Context, in string, r manifest.Run, known ...string) (stri
 type finder struct {
 	id      string
 	found   []string
-	origin  []string // the roots that the RunFiles found record
+	origin  []string // the roots that the Files found record
 	ignored string   // a recorded root in another store, which was not read
 }
 

@@ -30,7 +30,7 @@ const (
 	maxRunFile = 64 << 10
 )
 
-// runFile is the content of RunFile: the id, and where the root was when the id
+// runFile is the content of File: the id, and where the root was when the id
 // was made. The root was moved or copied if it is elsewhere now.
 type runFile struct {
 	Format string `json:"format"`

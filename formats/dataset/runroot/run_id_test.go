@@ -265,7 +265,7 @@ func TestRootOf(t *testing.T) {
 		"file:///r/epoch-0/rollout":       "/r",
 	} {
 		if root := runroot.Of(uri); root != want {
-			t.Errorf("RootOf(%q) = %q, want %q", uri, root, want)
+			t.Errorf("Of(%q) = %q, want %q", uri, root, want)
 		}
 	}
 	here, err := filepath.Abs(".")
@@ -273,6 +273,6 @@ func TestRootOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if root := runroot.Of("rollout"); root != here {
-		t.Errorf("RootOf of a relative path is %q", root)
+		t.Errorf("Of of a relative path is %q", root)
 	}
 }

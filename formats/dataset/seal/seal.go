@@ -70,7 +70,7 @@ func incomplete(b *storage.Bucket, r Build, shards []int) error {
 }
 
 // Settle returns the manifest of a run, which it writes when the records of all
-// shards are there, or returns the missing shards. It is an *ExistsError when
+// shards are there, or returns the missing shards. It is a *manifest.ExistsError when
 // there is another manifest than the one that the run replaces. shard is one
 // whose record was there a moment ago: only the process that replaced the
 // manifest can have removed it.

@@ -37,8 +37,8 @@ type Folder struct {
 
 // Survey sorts the objects of a dataset's folder, which the caller has listed:
 // their keys are relative to it. Parts, Records and Journals are only those
-// last written before a time of the store: see Now. It returns nil if there is no manifest, or one
-// that does not say where the rows are (see Plain).
+// last written before a time of the store: see storetime.Now. It returns nil if there is no manifest, or one
+// that does not say where the rows are (see dataset.Plain).
 func Survey(ctx context.Context, b *storage.Bucket, all []storage.Object, before time.Time) (*Folder, error) {
 	now, err := ReadCurrent(ctx, b)
 	f := &Folder{bucket: b, now: now, Pruned: manifest.PrunedIn(now.Damage), before: before}

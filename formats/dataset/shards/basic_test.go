@@ -118,7 +118,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		got, err = dataset.ReadAll[formats.Trajectory](ctx, d, "", dataset.Range{7, 9})
+		got, err = dataset.ReadAll[formats.Trajectory](ctx, d, "", dataset.Range{First: 7, Rows: 9})
 		if err != nil {
 			t.Fatal(err)
 		}

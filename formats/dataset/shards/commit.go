@@ -35,7 +35,7 @@ type Result struct {
 // Commit ends every table, writes the shard's record and, when it is the last
 // one, the manifest. If another process wrote this shard's record first, that
 // record is kept and our parts are removed. When a gate refuses the sealed
-// dataset, the Result is complete and the error is a *GateError. On an UpToDate
+// dataset, the Result is complete and the error is a *manifest.GateError. On an UpToDate
 // shard Commit only reads, but evaluates gates that changed again.
 func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 	if s.upToDate {
@@ -297,7 +297,7 @@ func (s *Shard) record(o Outcome) manifest.Record {
 		if r.Tables == nil {
 			r.Tables = map[string]manifest.Table{}
 		}
-		r.Tables[name] = manifest.Table{t.rows, t.digest, t.parts}
+		r.Tables[name] = manifest.Table{Rows: t.rows, RowsDigest: t.digest, Parts: t.parts}
 	}
 	return r
 }

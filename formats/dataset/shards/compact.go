@@ -147,7 +147,7 @@ func mergeRows[T any](ctx context.Context, s *Shard, d *dataset.Dataset, table s
 		first = *at
 	}
 	all, _ := d.TableOf(table)
-	rd, err := dataset.NewReader[T](ctx, d, table, dataset.Range{0, all.Rows})
+	rd, err := dataset.NewReader[T](ctx, d, table, dataset.Range{First: 0, Rows: all.Rows})
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func mergeWide(ctx context.Context, s *Shard, d *dataset.Dataset, _ string) (err
 	first := int64(0)
 	for i, p := range d.PartsOf("") {
 		for _, n := range p.RowGroups {
-			if err := w.copyGroup(ctx, payload, heads, dataset.Range{first, n}); err != nil {
+			if err := w.copyGroup(ctx, payload, heads, dataset.Range{First: first, Rows: n}); err != nil {
 				return err
 			}
 			first += n

@@ -92,7 +92,7 @@ func sameDataset(t *testing.T, a, b *dataset.Dataset) {
 func sameTable[T any](t *testing.T, a, b *dataset.Dataset, table string) {
 	t.Helper()
 	rows := func(d *dataset.Dataset) []T {
-		all := dataset.Range{0, d.Rows}
+		all := dataset.Range{First: 0, Rows: d.Rows}
 		if table != "" {
 			all.Rows = d.Tables[table].Rows
 		}

@@ -43,7 +43,7 @@ func scored(t *testing.T, uri string) *dataset.Dataset {
 // membersOf returns members for some scores, and the ends of their groups.
 func membersOf(t *testing.T, scores *dataset.Dataset, first, n int64) (rows []formats.Member, ends []int) {
 	t.Helper()
-	all, err := dataset.ReadAll[formats.Score](t.Context(), scores, "", dataset.Range{first, n})
+	all, err := dataset.ReadAll[formats.Score](t.Context(), scores, "", dataset.Range{First: first, Rows: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRepeatWithoutSecrets(t *testing.T) {
 	set.Add("NAME", "example 700")
 	ctx := secret.With(t.Context(), set)
 	d := repeating(ctx, t, scored(t, filepath.Join(t.TempDir(), "score")), filepath.Join(t.TempDir(), "group"))
-	rows, err := dataset.ReadAll[formats.Member](ctx, d, "", dataset.Range{700 * 8, 8})
+	rows, err := dataset.ReadAll[formats.Member](ctx, d, "", dataset.Range{First: 700 * 8, Rows: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func TestTheDigestCoversTheBytesOfOneObject(t *testing.T) {
 	}
 	after := open(t, uri)
 	ref := before.Ref("base", "other")
-	if !after.Is(&ref) || after.Run != (manifest.Run{"0123456789abcdef0123456789abcdef", "runs"}) {
+	if !after.Is(&ref) || after.Run != (manifest.Run{ID: "0123456789abcdef0123456789abcdef", Root: "runs"}) {
 		t.Errorf("the digest changed, or the run is %+v", after.Run)
 	}
 	if again := string(after.Encode()); !strings.Contains(again, `"newer": {"a":  1}`) || !strings.Contains(again, string(whole["dataset"])) {

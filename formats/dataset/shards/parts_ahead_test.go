@@ -45,7 +45,7 @@ func TestPartsAreOpenedAhead(t *testing.T) {
 	for range 2 {
 		read()
 	}
-	if _, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", dataset.Range{7, 9}); err != nil || asked > 0 {
+	if _, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", dataset.Range{First: 7, Rows: 9}); err != nil || asked > 0 {
 		t.Errorf("%d ranges were read again, %v", asked, err)
 	}
 }

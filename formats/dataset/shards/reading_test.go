@@ -117,7 +117,7 @@ func TestPartsRollOver(t *testing.T) {
 		if len(d.Parts) != 6 {
 			t.Fatalf("%d parts", len(d.Parts))
 		}
-		rows, err := dataset.ReadAll[formats.Trajectory](ctx, d, "", dataset.Range{3, 15})
+		rows, err := dataset.ReadAll[formats.Trajectory](ctx, d, "", dataset.Range{First: 3, Rows: 15})
 		if err != nil || len(rows) != 15 || rows[0].ExampleID != "ex-0" || rows[14].ExampleID != "ex-4" {
 			t.Fatal(len(rows), err)
 		}

@@ -51,10 +51,10 @@ type Shard struct {
 
 // Begin starts a shard of the dataset that spec describes. When the dataset, or
 // this shard's record, is already there, the shard is UpToDate and must not be
-// written. A dataset of another identity at the URI is an *ExistsError unless
+// written. A dataset of another identity at the URI is a *manifest.ExistsError unless
 // Overwrite is set; the old dataset then stays readable until the new one is
 // sealed. Overwrite replaces the dataset that is there when Begin is called, if it
-// was there when the command began: see Began. If there is another one at the end,
+// was there when the command began: see storetime.Began. If there is another one at the end,
 // Commit fails and leaves the newer dataset unchanged. An input that is not Known is
 // an error.
 func Begin(ctx context.Context, uri string, spec manifest.Spec, o Options) (*Shard, error) {
@@ -173,13 +173,13 @@ func (s *Shard) UpToDate() bool { return s.upToDate }
 
 // Journal returns where the shard's finished rows are kept until they are in a part.
 func (s *Shard) Journal() journals.Place {
-	return journals.Place{s.bucket, s.run.Journal(s.shard), s.secrets}
+	return journals.Place{Bucket: s.bucket, Folder: s.run.Journal(s.shard), Secrets: s.secrets}
 }
 
 // Calls returns where the shard's second journal is: of what belongs to rows that are
 // not finished.
 func (s *Shard) Calls() journals.Place {
-	return journals.Place{s.bucket, s.run.Calls(s.shard), s.secrets}
+	return journals.Place{Bucket: s.bucket, Folder: s.run.Calls(s.shard), Secrets: s.secrets}
 }
 
 // Underway returns what exists of the shard's dataset; nil if nothing does.

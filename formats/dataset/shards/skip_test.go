@@ -26,7 +26,7 @@ func TestSkippedRows(t *testing.T) {
 		}
 		for seed := range uint64(8) {
 			random := rand.New(rand.NewPCG(seed, 3))
-			r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", dataset.Range{3, int64(len(all)) - 3})
+			r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", dataset.Range{First: 3, Rows: int64(len(all)) - 3})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -77,7 +77,7 @@ func TestThinRowsAreAlignedWithTheirBase(t *testing.T) {
 		}
 		at := int64(0)
 		for _, p := range thin.Parts {
-			scores, err := dataset.ReadAll[formats.Score](ctx, thin, "", dataset.Range{at, p.Rows})
+			scores, err := dataset.ReadAll[formats.Score](ctx, thin, "", dataset.Range{First: at, Rows: p.Rows})
 			if err != nil {
 				t.Fatal(err)
 			}

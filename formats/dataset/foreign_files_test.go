@@ -1,4 +1,4 @@
-package shards
+package dataset_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -67,8 +68,8 @@ func TestPlainMinimum(t *testing.T) {
 	folder := t.TempDir()
 	filed(t, folder+"/1.parquet", minimum, minimalRows)
 	filed(t, folder+"/2.parquet", minimum, strings.ReplaceAll(minimalRows, `_id": "`, `_id": "2`))
-	d := open(t, folder+"/*.parquet")
-	rows, err := drained[formats.Trajectory](context.Background(), d)
+	d := opened(t, folder+"/*.parquet")
+	rows, err := dataset.ReadAll[formats.Trajectory](context.Background(), d, "", d.All())
 	if err != nil || len(rows) != 6 || d.Rows != 6 {
 		t.Fatal(len(rows), err)
 	}
@@ -85,7 +86,7 @@ func TestPlainMinimum(t *testing.T) {
 	if diff := cmp.Diff([]string{"a x0 2", "b y0 hm", "c x1 ", "2a 2x0 2", "2b 2y0 hm", "2c 2x1 "}, got); diff != "" {
 		t.Error(diff)
 	}
-	if one := open(t, folder+"/1.parquet"); one.Rows != 3 || one.Ref("", "").Digest == d.Ref("", "").Digest {
+	if one := opened(t, folder+"/1.parquet"); one.Rows != 3 || one.Ref("", "").Digest == d.Ref("", "").Digest {
 		t.Error(one.Rows, one.Ref("", ""))
 	}
 }
@@ -94,7 +95,7 @@ func TestPlainMinimum(t *testing.T) {
 func TestPlainColumns(t *testing.T) {
 	folder := t.TempDir()
 	filed(t, folder+"/1.parquet", minimum, minimalRows)
-	d, ctx := open(t, folder+"/*.parquet"), context.Background()
+	d, ctx := opened(t, folder+"/*.parquet"), context.Background()
 	type some struct {
 		Answer   string `parquet:"answer,optional"`
 		Messages []struct {
@@ -240,7 +241,7 @@ func plainRead(uri string) ([]formats.Trajectory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return drained[formats.Trajectory](context.Background(), d)
+	return dataset.ReadAll[formats.Trajectory](context.Background(), d, "", d.All())
 }
 
 // Numbers within messages are converted as those of rows.
@@ -353,7 +354,11 @@ func TestPlainDamage(t *testing.T) {
 	_, err = dataset.Open(ctx, folder+"/*.parquet", dataset.OpenOptions{})
 	invalid(t, err, "2.parquet", "column reward is STRING of BYTE_ARRAY, not a number")
 	at := t.TempDir() + "/d"
-	write(ctx, t, at, wideSpec(), Options{}, 2)
+	shard, err := shards.Begin(ctx, at, manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, shards.Options{})
+	check(t, err)
+	shards.NewTable[formats.Trajectory](shard, "", -1) // a part without rows
+	_, err = shard.Commit(ctx, shards.Outcome{})
+	check(t, err)
 	_, err = dataset.Open(ctx, at+"/*.parquet", dataset.OpenOptions{})
 	invalid(t, err, "parts of a dataset")
 }
@@ -367,20 +372,20 @@ func TestPlainBaseChanged(t *testing.T) {
 		filed(t, root+"/2.parquet", minimum, minimalRows)
 	}
 	files()
-	base := open(t, root+"/*.parquet")
+	base := opened(t, root+"/*.parquet")
 	ref := base.Ref("base", root+"/thin")
-	s, err := Begin(ctx, root+"/thin", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref}, Options{})
+	s, err := shards.Begin(ctx, root+"/thin", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref}, shards.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewTable[formats.Score](s, "", 0)
+	w := shards.NewTable[formats.Score](s, "", 0)
 	if err := w.Write(ctx, make([]formats.Score, 6)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(ctx, Outcome{}); err != nil {
+	if _, err := s.Commit(ctx, shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	thin := open(t, root+"/thin")
+	thin := opened(t, root+"/thin")
 	if thin.Base.URI != "../*.parquet" {
 		t.Error(thin.Base.URI)
 	}
@@ -412,7 +417,7 @@ func TestPlainBaseChanged(t *testing.T) {
 
 // To open costs one listing, and one read for each small file.
 func TestPlainRequests(t *testing.T) {
-	root := memory(t) + "/d"
+	root := fmt.Sprintf("mem://%s-%d", t.Name(), stores.Add(1)) + "/d"
 	for i := range 5 {
 		filed(t, fmt.Sprintf("%s/%d.parquet", root, i), minimum, minimalRows)
 	}
@@ -449,12 +454,12 @@ func FuzzPlain(f *testing.F) {
 	}
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		root := memory(t) + "/d"
+		root := fmt.Sprintf("mem://%s-%d", t.Name(), stores.Add(1)) + "/d"
 		stored(t, root+"/1.parquet", data)
 		d, err := dataset.Open(ctx, root+"/*.parquet", dataset.OpenOptions{})
 		if err == nil {
 			var rows []formats.Trajectory
-			if rows, err = drained[formats.Trajectory](ctx, d); err == nil && int64(len(rows)) != d.Rows {
+			if rows, err = dataset.ReadAll[formats.Trajectory](ctx, d, "", d.All()); err == nil && int64(len(rows)) != d.Rows {
 				t.Fatalf("%d rows of %d", len(rows), d.Rows)
 			}
 		}
@@ -462,4 +467,16 @@ func FuzzPlain(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func invalid(t *testing.T, err error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, fault.ErrInvalid) {
+		t.Fatalf("not an input error: %v", err)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q does not say %q", err, s)
+		}
+	}
 }

@@ -1,0 +1,3 @@
+// Package storetime compares the times of objects by the clock of their store: the clocks
+// of two machines may differ by hours.
+package storetime
