@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/harbor"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -72,11 +72,11 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 		return cli.Usagef("rollmill check --examples harbor:DIR --oracle 3", "--oracle %d needs a number and Harbor tasks", c.Times)
 	}
 	oracle := harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell, TaskEnv: c.TaskEnv, KeepProcesses: c.Keep}
-	agent, err := oracle.Agent(ctx, rollout.Setup{Lookup: s.Lookup})
+	agent, err := oracle.Agent(ctx, agents.Setup{Lookup: s.Lookup})
 	if err != nil {
 		return err
 	}
-	defer agent.(rollout.Closer).Close()
+	defer agent.(agents.Closer).Close()
 	all, _, err := (&settings.TaskFile{Examples: c.Examples}).Read(ctx, s, agent)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 
 // solver is an agent that can run a task's own solution.
 type solver interface {
-	Solve(ctx context.Context, e formats.Example) (rollout.Result, error)
+	Solve(ctx context.Context, e formats.Example) (agents.Result, error)
 }
 
 func (c *solutions) solve(ctx context.Context, agent solver, e formats.Example) (solved, error) {

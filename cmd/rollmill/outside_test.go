@@ -24,8 +24,8 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/agents/builtin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
 )
@@ -50,7 +50,7 @@ func (o *outside) Estimator(group.Setup) (group.Estimator, error) {
 	return group.Estimator{}, errOutside
 }
 func (o *outside) Trainer(backends.Setup) (backends.Trainer, error) { return nil, errOutside }
-func (o *outside) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
+func (o *outside) Agent(context.Context, agents.Setup) (agents.Agent, error) {
 	return nil, errOutside
 }
 
@@ -110,7 +110,7 @@ func TestPluginsFromOutside(t *testing.T) {
 		})},
 		{"agent", "rollout", replaced(rolloutCommand, func() *rolloutSettings {
 			s := newRolloutSettings()
-			s.Agents = plugin.Pick(more(agents.All, outsideKind[rollout.AgentSettings]("outside-agent")), "outside")
+			s.Agents = plugin.Pick(more(builtin.All, outsideKind[agents.Settings]("outside-agent")), "outside")
 			return s
 		})},
 		{"estimator", "group", replaced(groupCommand, func() *groupSettings {

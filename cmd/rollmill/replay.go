@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/agents/builtin"
 )
 
 var replayCommand = cli.Command{
@@ -35,7 +35,7 @@ type replaySettings struct {
 }
 
 func newReplaySettings() *replaySettings {
-	return &replaySettings{Source: settings.Source{Does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(agents.All, "chat")}}
+	return &replaySettings{Source: settings.Source{Does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(builtin.All, "chat")}}
 }
 
 func (o *replaySettings) Declare(d *plugin.Declarer) {

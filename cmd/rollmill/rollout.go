@@ -9,7 +9,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/agents/builtin"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/tracing"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -55,7 +56,7 @@ type rolloutSettings struct {
 
 func newRolloutSettings() *rolloutSettings {
 	return &rolloutSettings{
-		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(agents.All, "chat"), Prober: openai.Probe},
+		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(builtin.All, "chat"), Prober: openai.Probe},
 		Traces:  tracing.Settings{Version: version()},
 		Target:  settings.Target{Otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout next to that dataset"},
 	}
@@ -105,7 +106,7 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 		return o, err
 	}
 	if plan != "" {
-		if o.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: plan, AcceptGates: c.AcceptGates}); err != nil {
+		if o.Plan, err = planning.OpenPlan(ctx, stages.Input{URI: plan, AcceptGates: c.AcceptGates}); err != nil {
 			return o, err
 		}
 	}

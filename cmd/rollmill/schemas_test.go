@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/command"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/score"
 )
 
@@ -38,8 +38,8 @@ var (
 	number   = &jsonschema.Schema{Type: "number"}
 	object   = &jsonschema.Schema{Type: "object"}
 	messages = []message{
-		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[rollout.TaskLine](), nil},
-		{"agent-result", "What an agent may answer; every field is optional", reflect.TypeFor[rollout.Output](), map[string]*jsonschema.Schema{
+		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[agents.Task](), nil},
+		{"agent-result", "What an agent may answer; every field is optional", reflect.TypeFor[agents.Output](), map[string]*jsonschema.Schema{
 			"answer": orNull("string"), "reward": orNull("number"), "metadata": orNull("object"), "stop": words(outcomes.StopDone, outcomes.StopTurns),
 		}},
 		{"reward-request", "What a reward is given, for one trajectory", reflect.TypeFor[score.Request](), map[string]*jsonschema.Schema{

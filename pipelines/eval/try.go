@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -89,7 +90,7 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 
 // firstOf is the first examples of a list.
 type firstOf struct {
-	rollout.Examples
+	planning.Examples
 	n int
 }
 

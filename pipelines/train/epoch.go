@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -64,7 +65,7 @@ func (o Options) epoch(ctx context.Context, e int, before *receipts.Receipt,
 	}
 	first := o
 	if o.PlanPrevious && e > 0 {
-		if first.Rollout.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: previous, AcceptGates: o.Curate.In.AcceptGates}); err != nil {
+		if first.Rollout.Plan, err = planning.OpenPlan(ctx, stages.Input{URI: previous, AcceptGates: o.Curate.In.AcceptGates}); err != nil {
 			return nil, err
 		}
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	program "github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
@@ -73,7 +74,7 @@ func (l demoRun) won(t *testing.T, tictactoe string) (before, after float64) {
 
 func (l demoRun) options(t *testing.T, tictactoe string, port int, root string) train.Options {
 	t.Helper()
-	agent, err := (&program.Settings{Command: []string{tictactoe, "play"}}).Agent(t.Context(), rollout.Setup{})
+	agent, err := (&program.Settings{Command: []string{tictactoe, "play"}}).Agent(t.Context(), agents.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -98,7 +99,7 @@ func (o Options) round(ctx context.Context, e, n int, dir, next string, policy *
 	return o.each(ctx, e, fmt.Sprintf("refill %d ", n), done, []step{
 		{"rollout", func() (stages.Report, error) {
 			r := o.Rollout
-			if r.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: storage.Join(dir, "curate"), AcceptGates: accept}); err != nil {
+			if r.Plan, err = planning.OpenPlan(ctx, stages.Input{URI: storage.Join(dir, "curate"), AcceptGates: accept}); err != nil {
 				return stages.Report{}, err
 			}
 			r.Env, r.Epoch, r.Policy, r.Budget, r.Out.URI = env, &e, policy, left, storage.Join(next, "rollout")

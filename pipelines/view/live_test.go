@@ -24,6 +24,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/countingtest"
@@ -36,25 +37,25 @@ type held struct {
 	let chan struct{} // closed when they are let go
 }
 
-func (held) Describe() rollout.Description { return rollout.Description{Kind: "held"} }
+func (held) Describe() agents.Description { return agents.Description{Kind: "held"} }
 
-func (h held) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+func (h held) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	if a.Example.Row > 1 {
 		select {
 		case <-h.let:
 		case <-ctx.Done():
-			return rollout.Result{}, ctx.Err()
+			return agents.Result{}, ctx.Err()
 		}
 	}
 	if a.Generation == 3 {
-		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailTimeout, Err: errors.New("<b>too slow</b>")}
+		return agents.Result{}, &agents.Failure{Class: outcomes.FailTimeout, Err: errors.New("<b>too slow</b>")}
 	}
 	answer, err := http.Post(a.BaseURL+"/chat/completions", "application/json",
 		strings.NewReader(fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"play"}]}`, a.Model)))
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
-	return rollout.Result{}, answer.Body.Close()
+	return agents.Result{}, answer.Body.Close()
 }
 
 // begin starts a rollout of n examples with four attempts each, and returns when it

@@ -33,6 +33,6 @@
 // # To add a plug-in
 //
 // Write a file or a folder with a Settings struct and its Kind, add a line to the
-// list (rules.All, agents.All, ...), and call the suite of its kind (ruletest,
+// list (rules.All, builtin.All, ...), and call the suite of its kind (ruletest,
 // agenttest, ...). Nothing else changes.
 package plugin

@@ -11,25 +11,26 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
 // endless asks the model once, and ends when it is released.
 type endless chan struct{}
 
-func (endless) Describe() Description { return Description{Kind: "endless"} }
+func (endless) Describe() agents.Description { return agents.Description{Kind: "endless"} }
 
-func (e endless) Attempt(ctx context.Context, a Attempt) (Result, error) {
+func (e endless) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	resp, err := a.HTTP.Post(a.BaseURL+"/chat/completions", "application/json",
 		strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil {
-		return Result{}, err
+		return agents.Result{}, err
 	}
 	if resp.Body.Close(); resp.StatusCode != http.StatusOK {
-		return Result{}, errors.New(resp.Status)
+		return agents.Result{}, errors.New(resp.Status)
 	}
 	<-e
-	return Result{}, nil
+	return agents.Result{}, nil
 }
 
 // TestAgentThatNeverEndsIsAbandoned: its trajectory times out, and the run

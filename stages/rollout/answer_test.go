@@ -11,23 +11,23 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // asker posts one request and reads what comes.
 type asker struct{ stream bool }
 
-func (asker) Describe() rollout.Description { return rollout.Description{Kind: "asker"} }
+func (asker) Describe() agents.Description { return agents.Description{Kind: "asker"} }
 
-func (a asker) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a asker) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	body := fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"one"}]}`, at.Model, a.stream)
 	resp, err := at.HTTP.Post(at.BaseURL+"/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
-	return rollout.Result{}, err
+	return agents.Result{}, err
 }
 
 // TestTheAnswerIsTheTextInEveryForm in which engines send it.

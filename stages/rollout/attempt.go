@@ -17,16 +17,18 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/tree"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 type job struct {
 	example    int // index among the examples
 	generation int32
-	attempts   int32 // that earlier runs of this command made
-	fork       *Fork // nil: it begins at the start
+	attempts   int32          // that earlier runs of this command made
+	fork       *planning.Fork // nil: it begins at the start
 }
 
 // attempt makes a trajectory. ok is false when ctx ended first: then there is
@@ -35,7 +37,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	o := &r.opts
 	t = o.row(e, j.generation, j.fork)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
-	if from, ok := o.Agent.(Stored); ok {
+	if from, ok := o.Agent.(agents.Stored); ok {
 		t, ok = r.stored(ctx, t, from, r.newAttempt(&t, e, nil))
 		return t, "", ok
 	}
@@ -54,7 +56,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	if err != nil && ctx.Err() != nil {
 		return t, "", false
 	}
-	if Exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
+	if agents.Exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
 		r.stop(noRoom(cmp.Or(err, error(syscall.EMFILE))))
 		return t, "", false
 	}
@@ -64,13 +66,13 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		return t, "", false // an agent may hide that the end of the run cut its call off
 	}
 	fit(&t)
-	return t, TraceOf(err), true
+	return t, agents.TraceOf(err), true
 }
 
 // newAttempt returns what an agent gets to make a trajectory; session is nil if it asks no model.
-func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, session *recorder.Session) Attempt {
+func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, session *recorder.Session) agents.Attempt {
 	o := &r.opts
-	a := Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: t.Run, Epoch: int(t.Epoch), Generation: int(t.Generation)}
+	a := agents.Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: t.Run, Epoch: int(t.Epoch), Generation: int(t.Generation)}
 	if session == nil {
 		return a
 	}
@@ -98,9 +100,9 @@ var patience = time.Minute
 
 // ask has the agent make the attempt. An agent that does not return when its
 // context ends is abandoned: no trajectory keeps the run from ending.
-func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
+func (r *runner) ask(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	type end struct {
-		result Result
+		result agents.Result
 		err    error
 	}
 	ended := make(chan end, 1)
@@ -119,16 +121,16 @@ func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
 	case <-time.After(patience):
 		r.opts.Logger().Warn("an agent did not end when it was told to, and is left alone", "trajectory", a.TrajectoryID,
 			"waited", patience)
-		return Result{}, context.Cause(ctx)
+		return agents.Result{}, context.Cause(ctx)
 	}
 }
 
 // safely runs an attempt and turns a panic into a failure of this attempt
 // alone.
-func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err error) {
+func safely(ctx context.Context, agent agents.Agent, a agents.Attempt) (result agents.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Failure{outcomes.FailInternal, fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())}
+			err = &agents.Failure{outcomes.FailInternal, fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())}
 		}
 	}()
 	return agent.Attempt(ctx, a)
@@ -148,7 +150,7 @@ func redact(ctx context.Context, t *formats.Trajectory) {
 }
 
 // row returns the row of an attempt that was not made yet; f is the prefix that it continues, or nil.
-func (o *Options) row(e formats.Example, generation int32, f *Fork) formats.Trajectory {
+func (o *Options) row(e formats.Example, generation int32, f *planning.Fork) formats.Trajectory {
 	t := formats.Trajectory{
 		TrajectoryID: o.id(e.ID, generation, f), Run: o.Run, ExampleID: e.ID,
 		Epoch: int32(o.AtEpoch()), Generation: generation, Example: exampleRow(e),

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -48,9 +49,9 @@ var errTimeSpent = errors.New("the time budget is spent")
 func (b Budget) check() error {
 	switch {
 	case b.Tokens < 0 || b.Money < 0 || b.Time < 0 || b.PromptPrice < 0 || b.CompletionPrice < 0:
-		return Usage("0 means no limit", "a budget or a price is negative")
+		return agents.Usage("0 means no limit", "a budget or a price is negative")
 	case b.Money > 0 && b.PromptPrice == 0 && b.CompletionPrice == 0:
-		return Usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5",
+		return agents.Usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5",
 			"a budget of money without prices")
 	}
 	return nil

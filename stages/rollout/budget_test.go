@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -169,13 +170,13 @@ type storedOnce struct {
 	stop context.CancelFunc
 }
 
-func (*storedOnce) Describe() rollout.Description { return rollout.Description{Kind: "stored"} }
+func (*storedOnce) Describe() agents.Description { return agents.Description{Kind: "stored"} }
 
-func (*storedOnce) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
+func (*storedOnce) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	panic("not called")
 }
 
-func (s *storedOnce) Stored(context.Context, rollout.Attempt) (formats.Trajectory, error) {
+func (s *storedOnce) Stored(context.Context, agents.Attempt) (formats.Trajectory, error) {
 	if s.n++; s.n == 5 {
 		s.stop()
 	}

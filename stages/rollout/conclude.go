@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
@@ -25,7 +26,7 @@ const lostKey = "rollmill_lost"
 // engine's errors: if its last call failed, or got only part of an answer, the
 // trajectory may not be scored, even when the agent ended normally. The same
 // holds for a call whose answer the agent did not wait for.
-func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
+func (o *Options) conclude(t *formats.Trajectory, result agents.Result, err error, rec recorder.Record, timedOut bool) {
 	answered := slices.ContainsFunc(t.Main(), func(i int) bool { return t.Messages[i].Sampled })
 	switch {
 	case rec.Unfit != nil:
@@ -77,7 +78,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 
 // components returns the reward as the component of the agent, and the further ones by
 // name.
-func components(r Result) []formats.NamedReward {
+func components(r agents.Result) []formats.NamedReward {
 	var out []formats.NamedReward
 	if r.Reward != nil {
 		out = []formats.NamedReward{{Name: formats.AgentReward, Value: r.Reward, Weight: 1}}
@@ -92,7 +93,7 @@ func components(r Result) []formats.NamedReward {
 
 // finished decides the state by how the last trained answer ended. limit is the
 // stop reason of a trajectory that exceeded a limit, or "".
-func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
+func (o *Options) finished(t *formats.Trajectory, result agents.Result, limit string) {
 	reason := ""
 	for i := range t.Messages {
 		if t.Trained(i) {
@@ -124,7 +125,7 @@ func Unfinished(reason string) string {
 // classify blames the engine when the agent failed because of a failed call.
 func classify(err error, last *completion.Failure) (class, text string) {
 	class, text = outcomes.FailInternal, err.Error()
-	var f *Failure
+	var f *agents.Failure
 	if errors.As(err, &f) {
 		class = f.Class
 	}

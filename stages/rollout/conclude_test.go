@@ -12,15 +12,16 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
 // careless asks the model as often as it says and never minds an error.
 type careless struct{ calls int }
 
-func (careless) Describe() rollout.Description { return rollout.Description{Kind: "careless"} }
+func (careless) Describe() agents.Description { return agents.Description{Kind: "careless"} }
 
-func (c careless) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+func (c careless) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	messages := []formats.Message{{Role: "user", Content: a.Example.Question}}
 	for range c.calls {
 		if m, err := (openai.Client{}).Chat(ctx, nil, a.BaseURL, a.APIKey, a.Model, messages, nil); err == nil {
@@ -28,7 +29,7 @@ func (c careless) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Resul
 		}
 		messages = append(messages, formats.Message{Role: "user", Content: "go on"})
 	}
-	return rollout.Result{}, nil
+	return agents.Result{}, nil
 }
 
 // verdict makes one trajectory of a careless agent's.
@@ -140,25 +141,25 @@ type hasty struct {
 	again   bool
 }
 
-func (hasty) Describe() rollout.Description { return rollout.Description{Kind: "hasty"} }
+func (hasty) Describe() agents.Description { return agents.Description{Kind: "hasty"} }
 
-func (h hasty) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+func (h hasty) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	messages := []map[string]any{{"role": "user", "content": a.Example.Question}}
 	answer, err := (talker{}).ask(ctx, a, messages)
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	messages = append(messages, map[string]any{"role": "assistant", "content": answer}, map[string]any{"role": "user", "content": "go on"})
 	hurried, cancel := context.WithCancel(ctx)
 	go func() { <-h.arrived; cancel() }()
 	if _, err := (talker{}).ask(hurried, a, messages); err == nil {
-		return rollout.Result{}, errors.New("it was answered")
+		return agents.Result{}, errors.New("it was answered")
 	}
 	if !h.again {
-		return rollout.Result{}, nil
+		return agents.Result{}, nil
 	}
 	_, err = (talker{}).ask(ctx, a, messages)
-	return rollout.Result{}, err
+	return agents.Result{}, err
 }
 
 // TestAnAgentThatGivesUpOnACallFails, unless it retries; the manifest counts such calls.

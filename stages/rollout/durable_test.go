@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -37,12 +38,12 @@ func stopsAfter(t *testing.T, o rollout.Options, n int64) {
 func mostFail(t *testing.T) rollout.Options {
 	o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 3)
 	o.Generations, o.MaxFailureRate, o.Concurrency, o.JournalEvery = 10, new(1.0), 2, time.Millisecond
-	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+	o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 		asks(ctx, a)
 		if a.Example.ID != "ex-0" {
-			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
+			return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 		}
-		return rollout.Result{}, nil
+		return agents.Result{}, nil
 	})
 	return o
 }
@@ -91,14 +92,14 @@ func TestRetriesAreMadeOnce(t *testing.T) {
 		var asked, failures atomic.Int64
 		o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 4)
 		o.MaxFailureRate, o.MaxInitialFailures, o.Concurrency, o.JournalEvery = new(1.0), -1, 1, time.Millisecond
-		o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+		o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 			asked.Add(1)
 			asks(ctx, a)
 			if a.Example.ID == "ex-3" {
-				return rollout.Result{}, nil
+				return agents.Result{}, nil
 			}
 			failures.Add(1)
-			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
+			return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 		})
 		if sealed {
 			run(t, o)

@@ -15,6 +15,8 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -31,7 +33,7 @@ const (
 type base struct {
 	d      *dataset.Dataset
 	groups []held
-	tasks  Tasks // in the order of groups
+	tasks  planning.Tasks // in the order of groups
 
 	payload      *shards.Payload
 	heads, whole cursor
@@ -46,9 +48,9 @@ type held struct {
 
 // openPlanned returns the tasks of all shards and opens the dataset that is
 // extended; nil without --extend.
-func (o Options) openPlanned(ctx context.Context) (all Tasks, extended *dataset.Dataset, err error) {
+func (o Options) openPlanned(ctx context.Context) (all planning.Tasks, extended *dataset.Dataset, err error) {
 	if o.Plan == nil {
-		return Every(0, o.Examples.Len(), o.Generations), nil, nil
+		return planning.Every(0, o.Examples.Len(), o.Generations), nil, nil
 	}
 	if all, err = o.Plan.Tasks(ctx, o.Examples, o.AtEpoch()); err != nil || o.Extend.URI == "" {
 		return all, nil, err
@@ -70,7 +72,7 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 	}
 	if old, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{AcceptGates: []string{gateName}}); err == nil &&
 		old.Ref("", "").Digest == d.Ref("", "").Digest {
-		return nil, Usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
+		return nil, agents.Usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
 	}
 	base, err := o.Plan.Base()
 	if err == nil && base.RowsDigest != d.RowsDigest.String() {
@@ -98,7 +100,7 @@ func (o Options) otherwise(ctx context.Context, spec manifest.Spec, base *datase
 }
 
 // newBase finds the groups of this shard's slice, and what is added to them.
-func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned Tasks) (*base, error) {
+func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planning.Tasks) (*base, error) {
 	of := o.Out.Shard.Of()
 	slice, err := d.Slice(ctx, of.Index, of.Count)
 	if err != nil {
@@ -113,7 +115,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned Tasks)
 	}
 	b.whole, b.heads = cursor{open: all, end: d.Rows}, cursor{open: heads, end: d.Rows}
 	met, n := make([]bool, planned.Len()), 0
-	var list []Task
+	var list []planning.Task
 	err = o.eachGroup(ctx, d, func(g group) error {
 		i, is, err := o.plannedTask(planned, g)
 		if err != nil {
@@ -138,14 +140,14 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned Tasks)
 		b.groups = append(b.groups, g.held)
 		return nil
 	})
-	b.tasks = Listed(list)
+	b.tasks = planning.Listed(list)
 	if err == nil && n < len(met) {
 		err = fault.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
 }
 
-func (o Options) plannedTask(planned Tasks, g group) (i int, ok bool, err error) {
+func (o Options) plannedTask(planned planning.Tasks, g group) (i int, ok bool, err error) {
 	if int(g.epoch) != o.AtEpoch() {
 		return 0, false, nil
 	}
@@ -180,7 +182,7 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group
 			return err
 		}
 		if c.Run != o.Run {
-			return Usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run),
+			return agents.Usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run),
 				"the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
 		}
 		if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {

@@ -15,18 +15,19 @@ import (
 	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // remembered is an agent whose attempts were made before, of all kinds.
 type remembered map[string]formats.Trajectory
 
-func (remembered) Describe() rollout.Description { return rollout.Description{Kind: "remembered"} }
+func (remembered) Describe() agents.Description { return agents.Description{Kind: "remembered"} }
 
-func (remembered) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
-	return rollout.Result{}, nil
+func (remembered) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
+	return agents.Result{}, nil
 }
 
-func (r remembered) Stored(_ context.Context, a rollout.Attempt) (formats.Trajectory, error) {
+func (r remembered) Stored(_ context.Context, a agents.Attempt) (formats.Trajectory, error) {
 	return r[a.TrajectoryID], nil
 }
 

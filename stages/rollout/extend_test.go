@@ -20,6 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -309,7 +310,7 @@ func TestExtendRefuses(t *testing.T) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}
-	if _, err := rollout.OpenPlan(t.Context(), stages.Input{URI: base}); !errors.Is(err, fault.ErrInvalid) ||
+	if _, err := planning.OpenPlan(t.Context(), stages.Input{URI: base}); !errors.Is(err, fault.ErrInvalid) ||
 		!strings.Contains(err.Error(), "no table _plan") {
 		t.Errorf("rollouts as a plan: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -81,7 +82,7 @@ func TestClosedEngineStopsTheRun(t *testing.T) {
 		if impatient {
 			o.Retries, o.Backoff = new(6), 20*time.Millisecond
 		}
-		o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+		o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 			if a.Example.ID == "ex-13" && closed.CompareAndSwap(false, true) {
 				e.Close()
 			}
@@ -91,9 +92,9 @@ func TestClosedEngineStopsTheRun(t *testing.T) {
 				defer cancel()
 			}
 			if asks(ctx, a) != http.StatusOK {
-				return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
+				return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 			}
-			return rollout.Result{}, nil
+			return agents.Result{}, nil
 		})
 		_, err := rollout.Run(t.Context(), o)
 		if kind(err) != fault.Temporary || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), " 0 of 48") {
@@ -125,12 +126,12 @@ func TestRefusedPromptsDoNotStopTheRun(t *testing.T) {
 		o := options(e, filepath.Join(t.TempDir(), "out"), 20)
 		o.Retries, o.MaxFailureRate, o.MaxEngineFailures, o.Concurrency = new(0), new(1.0), 3, 1
 		if fault.Status == 0 {
-			o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+			o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 				asks(ctx, a)
 				if strings.Contains(a.Example.Question, "what is 1") {
-					return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
+					return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: errors.New("exit status 1")}
 				}
-				return rollout.Result{}, nil
+				return agents.Result{}, nil
 			})
 		}
 		if report := run(t, o); report.Counts[outcomes.StatusFailed] != 33 || report.Counts[outcomes.StatusOK] != 27 {

@@ -18,20 +18,21 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // does is an agent made of a function.
-type does func(ctx context.Context, a rollout.Attempt) (rollout.Result, error)
+type does func(ctx context.Context, a agents.Attempt) (agents.Result, error)
 
-func (does) Describe() rollout.Description { return rollout.Description{Kind: "does"} }
+func (does) Describe() agents.Description { return agents.Description{Kind: "does"} }
 
-func (f does) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+func (f does) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	return f(ctx, a)
 }
 
 // asks makes one call and returns the status.
-func asks(ctx context.Context, a rollout.Attempt) int {
+func asks(ctx context.Context, a agents.Attempt) int {
 	body := fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}]}`, a.Model, a.Example.Question)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.BaseURL+"/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -57,15 +58,15 @@ func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 		var attempts atomic.Int32
 		e := newEngine(t, &engine{})
 		o := options(e, filepath.Join(t.TempDir(), "out"), 50)
-		o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+		o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 			attempts.Add(1)
 			switch {
 			case mended.Load():
 				asks(ctx, a)
 			case class != outcomes.FailNoCalls:
-				return rollout.Result{}, &rollout.Failure{Class: class, Err: errors.New(says)}
+				return agents.Result{}, &agents.Failure{Class: class, Err: errors.New(says)}
 			}
-			return rollout.Result{}, nil
+			return agents.Result{}, nil
 		})
 		_, err := rollout.Run(t.Context(), o)
 		var hint interface{ Hint() string }
@@ -90,8 +91,8 @@ func TestEqualFailuresAreLoggedOnce(t *testing.T) {
 	rate := 1.0
 	o.MaxInitialFailures, o.MaxFailureRate = -1, &rate
 	var attempts atomic.Int32
-	o.Agent = does(func(context.Context, rollout.Attempt) (rollout.Result, error) {
-		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("port %d is taken", 40000+attempts.Add(1))}
+	o.Agent = does(func(context.Context, agents.Attempt) (agents.Result, error) {
+		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("port %d is taken", 40000+attempts.Add(1))}
 	})
 	var log bytes.Buffer
 	o.Env.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -113,11 +114,11 @@ func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 		e := newEngine(t, &engine{})
 		o := options(e, filepath.Join(t.TempDir(), "out"), 2)
 		limit(&o)
-		o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+		o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 			for ctx.Err() == nil { // an agent that never has enough
 				asks(ctx, a)
 			}
-			return rollout.Result{}, context.Cause(ctx)
+			return agents.Result{}, context.Cause(ctx)
 		})
 		run(t, o)
 		for _, row := range rows(t, o.Out.URI) {
@@ -137,13 +138,13 @@ func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 }
 
 // made is a Stored agent made of a function.
-type made func(a rollout.Attempt) (formats.Trajectory, error)
+type made func(a agents.Attempt) (formats.Trajectory, error)
 
-func (made) Describe() rollout.Description { return rollout.Description{Kind: "made"} }
-func (made) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
-	return rollout.Result{}, errors.ErrUnsupported
+func (made) Describe() agents.Description { return agents.Description{Kind: "made"} }
+func (made) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
+	return agents.Result{}, errors.ErrUnsupported
 }
-func (f made) Stored(_ context.Context, a rollout.Attempt) (formats.Trajectory, error) { return f(a) }
+func (f made) Stored(_ context.Context, a agents.Attempt) (formats.Trajectory, error) { return f(a) }
 
 // TestOversizedTrajectoryFails by name and size; the others are kept,
 // and nothing is attempted again.
@@ -153,7 +154,7 @@ func TestOversizedTrajectoryFails(t *testing.T) {
 	o.Generations, o.Concurrency = 1, 1
 	screenshot := strings.Repeat("x", 5<<19)
 	var attempts atomic.Int32
-	o.Agent = made(func(a rollout.Attempt) (formats.Trajectory, error) {
+	o.Agent = made(func(a agents.Attempt) (formats.Trajectory, error) {
 		attempts.Add(1)
 		t := formats.Trajectory{Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Model: "policy", PromptTokens: 7,
 			Calls: []formats.Call{{Model: "policy", Target: true, Tools: -1, PromptTokens: 7}}}
@@ -188,7 +189,7 @@ func TestOversizedTrajectoryFails(t *testing.T) {
 func TestDamagedStoreIsNotAFailedAttempt(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 9)
-	o.Agent = made(func(rollout.Attempt) (formats.Trajectory, error) {
+	o.Agent = made(func(agents.Attempt) (formats.Trajectory, error) {
 		return formats.Trajectory{}, fmt.Errorf("reading: %w", fault.Invalid("runs/earlier", "", nil, "damaged"))
 	})
 	if _, err := rollout.Run(t.Context(), o); !errors.Is(err, fault.ErrInvalid) {
@@ -203,12 +204,12 @@ func TestExhaustedMachineIsNotAFailedAttempt(t *testing.T) {
 	o := options(e, filepath.Join(t.TempDir(), "out"), 9)
 	var attempts, full atomic.Int32
 	full.Store(1)
-	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+	o.Agent = does(func(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 		if n := attempts.Add(1); n > 5 && full.Load() == 1 {
-			return rollout.Result{}, fmt.Errorf("starting agent: %w", syscall.EMFILE)
+			return agents.Result{}, fmt.Errorf("starting agent: %w", syscall.EMFILE)
 		}
 		asks(ctx, a)
-		return rollout.Result{}, nil
+		return agents.Result{}, nil
 	})
 	if _, err := rollout.Run(t.Context(), o); kind(err) != fault.Temporary || !strings.Contains(err.Error(), "too many open files") {
 		t.Errorf("%v", err)

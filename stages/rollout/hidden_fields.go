@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // hidden returns the example as the agent may see it: without the fields of
@@ -54,7 +55,7 @@ func without(fields []byte, path string) (rest []byte, found bool) {
 func (o *Options) checkHide() error {
 	for _, path := range o.Hide {
 		if path == cmp.Or(o.Columns.ID, "id") {
-			return Usage("rename the column, or choose another with --id-key",
+			return agents.Usage("rename the column, or choose another with --id-key",
 				"--hide %s: agents always get the example's id", path)
 		}
 		found := false
@@ -66,7 +67,7 @@ func (o *Options) checkHide() error {
 			_, found = without(e.Fields, path)
 		}
 		if !found {
-			return Usage("name a column of the examples, or a path such as grading.rubric",
+			return agents.Usage("name a column of the examples, or a path such as grading.rubric",
 				"--hide %s: no example has this field", path)
 		}
 	}

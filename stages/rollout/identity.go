@@ -12,6 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // version is the version of the stage's semantics. Raise it when the same
@@ -23,14 +25,14 @@ const gateName = "max-failure-rate"
 
 // spec returns the dataset's identity, which covers the tasks of all shards;
 // extended is nil without --extend.
-func (o Options) spec(ctx context.Context, all Tasks, extended *dataset.Dataset) (manifest.Spec, error) {
+func (o Options) spec(ctx context.Context, all planning.Tasks, extended *dataset.Dataset) (manifest.Spec, error) {
 	d := o.Agent.Describe()
 	files, err := stages.DigestFiles(ctx, o.DependsOn)
 	if err != nil {
 		return manifest.Spec{}, dependsOn(err)
 	}
 	maps.Copy(files, d.Files)
-	examples, err := DigestExamples(o.Examples, all)
+	examples, err := planning.DigestExamples(o.Examples, all)
 	if err != nil {
 		return manifest.Spec{}, err
 	}
@@ -63,7 +65,7 @@ func (o Options) spec(ctx context.Context, all Tasks, extended *dataset.Dataset)
 		spec.Inputs = append(spec.Inputs, extended.Ref("base", o.Out.URI))
 	}
 	if _, err := json.Marshal(params); err != nil {
-		return manifest.Spec{}, Usage("", "the agent's parameters: %w", err)
+		return manifest.Spec{}, agents.Usage("", "the agent's parameters: %w", err)
 	}
 	return spec, nil
 }
@@ -73,5 +75,5 @@ func dependsOn(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return Usage("--depends-on names files whose content decides the rows", "%w", err)
+	return agents.Usage("--depends-on names files whose content decides the rows", "%w", err)
 }

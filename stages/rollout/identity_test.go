@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 )
 
@@ -46,11 +47,11 @@ func TestIdentityStays(t *testing.T) {
 // answering is a program's agent whose attempts end well: a dataset of which no attempt
 // is ok would be replaced.
 type answering struct {
-	rollout.Agent
-	by rollout.Agent
+	agents.Agent
+	by agents.Agent
 }
 
-func (a answering) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a answering) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	return a.by.Attempt(ctx, at)
 }
 
@@ -70,7 +71,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 	write(used, "be brief")
 	base := func(out string) rollout.Options {
 		o := options(e, out, 1)
-		agent, err := (&command.Settings{Command: []string{program, "--fast"}}).Agent(t.Context(), rollout.Setup{})
+		agent, err := (&command.Settings{Command: []string{program, "--fast"}}).Agent(t.Context(), agents.Setup{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -30,7 +31,7 @@ func victim() {
 	o := optionsAt(os.Getenv("ROLLOUT_TEST_VICTIM"), os.Getenv("ROLLOUT_TEST_OUT"), killExamples)
 	if o.Extend.URI = os.Getenv("ROLLOUT_TEST_EXTEND"); o.Extend.URI != "" {
 		var err error
-		if o.Plan, err = rollout.OpenPlan(context.Background(), stages.Input{URI: os.Getenv("ROLLOUT_TEST_PLAN")}); err != nil {
+		if o.Plan, err = planning.OpenPlan(context.Background(), stages.Input{URI: os.Getenv("ROLLOUT_TEST_PLAN")}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -14,9 +15,9 @@ import (
 func (o Options) checkLimits() error {
 	switch {
 	case o.MaxCalls < 0 || o.MaxTokens < 0:
-		return Usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
+		return agents.Usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
 	case (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine():
-		return Usage("limit the calls where the agent makes them",
+		return agents.Usage("limit the calls where the agent makes them",
 			"--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of "+
 				"agent %s do not", o.Agent.Describe().Kind)
 	}

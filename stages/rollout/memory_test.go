@@ -15,23 +15,25 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // echo is an agent that gives one row for every attempt.
 type echo struct{ row formats.Trajectory }
 
-func (echo) Describe() rollout.Description { return rollout.Description{Kind: "echo"} }
-func (echo) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
+func (echo) Describe() agents.Description { return agents.Description{Kind: "echo"} }
+func (echo) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	panic("it asks no engine")
 }
-func (e echo) Stored(context.Context, rollout.Attempt) (formats.Trajectory, error) { return e.row, nil }
+func (e echo) Stored(context.Context, agents.Attempt) (formats.Trajectory, error) { return e.row, nil }
 
 // weighed are examples that weigh the heap now and then while the last ones are
 // attempted, and while the last rows are written: the least of it is what stays.
 // Each is read for the identity and then for its attempt, and looked for when
 // rows are put in order and when they are written.
 type weighed struct {
-	rollout.Examples
+	planning.Examples
 	read, sought    atomic.Int64
 	making, writing lowest
 }

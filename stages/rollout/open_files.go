@@ -3,6 +3,8 @@ package rollout
 import (
 	"fmt"
 	"syscall"
+
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Files is an optional interface of an Agent: how many files of this process an
@@ -23,7 +25,7 @@ func (o Options) checkFiles(left int64) error {
 	open := min(int64(o.atOnce()), left)
 	if need := open*each + otherFiles; known && each > 0 && need > limit {
 		fit := max(1, (limit-otherFiles)/each)
-		return Usage(fmt.Sprintf("--concurrency %d, or raise the limit: ulimit -Hn %d before the command, LimitNOFILE of a "+
+		return agents.Usage(fmt.Sprintf("--concurrency %d, or raise the limit: ulimit -Hn %d before the command, LimitNOFILE of a "+
 			"systemd unit, --ulimit nofile of a container", fit, need),
 			"%d trajectories at once need about %d open files, and this process may open %d", open, need, limit)
 	}

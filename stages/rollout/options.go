@@ -10,6 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // DefaultConcurrency is the default of Options.Concurrency.
@@ -25,16 +27,16 @@ type Options struct {
 	// URI of the run's folder, which holds its id; not part of the identity; default: runroot.Of the output
 	Root        string
 	Epoch       *int               // from 0; default: the plan's, else 0
-	Examples    Examples           // in the order of the rows; the caller closes them
+	Examples    planning.Examples  // in the order of the rows; the caller closes them
 	ExamplesRef manifest.Ref       // their URI, with the digest of the file; Role defaults to "examples"
 	Columns     formats.FieldNames // of the task file, from which id, question and answer come; empty names are the defaults
 	Hide        []string           // fields of the example, or paths in it, that agents do not get
 	Generations int                // attempts at each example; default 1
 	// attempt only the examples of this plan, as often as it says; nil: all, Generations times
-	Plan   *Plan
+	Plan   *planning.Plan
 	Extend stages.Input // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
-	Agent  Agent        // MakeAgent makes it as Agents says
-	Agents ChosenAgent
+	Agent  agents.Agent // MakeAgent makes it as Agents says
+	Agents agents.Chosen
 	// the agent's processes stay for the caller's next rollout; it calls CloseAgent
 	KeepAgent bool
 	Model     string // requested; default: the policy's
@@ -171,7 +173,7 @@ func (o *Options) DeclareReplay(d *plugin.Declarer) {
 }
 
 func (o *Options) declareAgent(d *plugin.Declarer) {
-	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", SetWords).Common()
+	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", agents.SetWords).Common()
 	d.Strings(&o.Hide, "hide",
 		"keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // planRow is a row of a plan.
@@ -25,7 +26,7 @@ type planRow struct {
 }
 
 // planOf writes what curate would of a dataset, and opens its plan.
-func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
+func planOf(t testing.TB, base, out string, planRows ...planRow) *planning.Plan {
 	t.Helper()
 	ctx := context.Background()
 	d, err := dataset.Open(ctx, base, dataset.OpenOptions{AcceptGates: []string{"max-failure-rate"}})
@@ -54,7 +55,7 @@ func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
 	}
 	_, err = s.Commit(ctx, shards.Outcome{})
 	check(t, err)
-	p, err := rollout.OpenPlan(ctx, stages.Input{URI: out})
+	p, err := planning.OpenPlan(ctx, stages.Input{URI: out})
 	check(t, err)
 	return p
 }
@@ -74,7 +75,7 @@ func opened(t testing.TB, uri string) *dataset.Dataset {
 }
 
 // extending are the options of an extended rollout.
-func extending(o rollout.Options, base string, p *rollout.Plan, out string) rollout.Options {
+func extending(o rollout.Options, base string, p *planning.Plan, out string) rollout.Options {
 	o.Plan, o.Extend, o.Out.URI = p, stages.Input{URI: base}, out
 	return o
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -66,7 +67,7 @@ func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) 
 		o.SamplingSeed = &n
 	}
 	if !o.asksEngine() {
-		return nil, Usage("name an agent that asks a model", "this agent asks no engine, so nothing can be replayed")
+		return nil, agents.Usage("name an agent that asks a model", "this agent asks no engine, so nothing can be replayed")
 	}
 	defer o.CloseAgent()
 	rec, err := recorder.New(recorder.Options{Endpoints: []string{"http://127.0.0.1/none"}, Model: o.Model, Log: o.Logger(), NoLogprobs: true,

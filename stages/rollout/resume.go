@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // finished holds the columns of a journalled row that resuming needs.
@@ -30,7 +31,7 @@ type finished struct {
 // done records the finished trajectories of a shard, by slot: one bit each, and
 // for the failed ones the number of attempts.
 type done struct {
-	tasks  Tasks
+	tasks  planning.Tasks
 	bits   []uint64
 	n      int64
 	failed map[int64]int32
@@ -39,7 +40,7 @@ type done struct {
 	fresh int32           // of those that it does not have
 }
 
-func newDone(t Tasks) *done {
+func newDone(t planning.Tasks) *done {
 	return &done{tasks: t, bits: make([]uint64, (t.Attempts()+63)/64), failed: map[int64]int32{}, retry: map[int64]int32{}, fresh: 1}
 }
 
@@ -77,7 +78,7 @@ func (d *done) attempts(slot int64) int32 {
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent. Those of another dataset, which carry copied, cost nothing.
-func (o Options) readDone(ctx context.Context, t Tasks, shard *shards.Shard, carried *done, spent *spending) (*done, error) {
+func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, carried *done, spent *spending) (*done, error) {
 	journal, err := journals.Open[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (o Options) readDone(ctx context.Context, t Tasks, shard *shards.Shard, car
 
 // eachFinished calls f with each row and its slot; ok is false if it is not among
 // the tasks.
-func (o Options) eachFinished(t Tasks, rows iter.Seq2[*finished, error],
+func (o Options) eachFinished(t planning.Tasks, rows iter.Seq2[*finished, error],
 	f func(row *finished, slot int64, ok bool)) error {
 	for row, err := range rows {
 		if err != nil {
@@ -178,7 +179,7 @@ type located struct {
 
 // locate finds the attempt that made a row; ok is false if it is not among the
 // tasks.
-func (o Options) locate(t Tasks, k key) (at located, ok bool, err error) {
+func (o Options) locate(t planning.Tasks, k key) (at located, ok bool, err error) {
 	example, ok, err := o.Examples.Find(k.example)
 	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.AtEpoch() {
 		return at, false, err

@@ -22,6 +22,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage"
@@ -34,9 +35,9 @@ type talker struct {
 	clock, stream, once bool
 }
 
-func (talker) Describe() rollout.Description { return rollout.Description{Kind: "talker"} }
+func (talker) Describe() agents.Description { return agents.Description{Kind: "talker"} }
 
-func (a talker) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a talker) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var g errgroup.Group
 	for k := range max(1, a.speakers) {
 		g.Go(func() error {
@@ -55,10 +56,10 @@ func (a talker) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 			return nil
 		})
 	}
-	return rollout.Result{}, g.Wait()
+	return agents.Result{}, g.Wait()
 }
 
-func (a talker) ask(ctx context.Context, at rollout.Attempt, messages []map[string]any) (string, error) {
+func (a talker) ask(ctx context.Context, at agents.Attempt, messages []map[string]any) (string, error) {
 	body, _ := json.Marshal(map[string]any{"model": at.Model, "messages": messages, "stream": a.stream, "n": max(1, a.n)})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
@@ -395,7 +396,7 @@ func TestReplayOfADataset(t *testing.T) {
 // rooted is a talker that says where its folder is and which seed it has.
 type rooted struct{ talker }
 
-func (a rooted) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a rooted) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	at.Example.Question += fmt.Sprint(" in ", at.Work, " with ", *at.Seed)
 	return a.talker.Attempt(ctx, at)
 }

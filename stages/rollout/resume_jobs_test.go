@@ -10,10 +10,11 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // jobsOf are all attempts of tasks, each made for the first time.
-func jobsOf(t Tasks) (list []job) {
+func jobsOf(t planning.Tasks) (list []job) {
 	for i := range t.Len() {
 		task := t.At(i)
 		for g := range task.N {
@@ -34,7 +35,7 @@ func TestWhatIsLeft(t *testing.T) {
 			list[i].ID = fmt.Sprint("ex-", i)
 		}
 		o := Options{Run: "run", Epoch: new(2), Examples: inMemory(list), RetryFailed: r.IntN(2) == 0}
-		all := Every(0, n, 1+r.IntN(3)).Slice(r.IntN(2), 2)
+		all := planning.Every(0, n, 1+r.IntN(3)).Slice(r.IntN(2), 2)
 		done, ends := newDone(all), map[job]formats.Trajectory{}
 		for range r.IntN(300) {
 			row := formats.Trajectory{Run: "run", Epoch: 2, ExampleID: fmt.Sprint("ex-", r.IntN(n+1)), Generation: int32(r.IntN(4)),

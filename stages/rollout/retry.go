@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/journals"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 )
 
 // retryOf is a parameter of the dataset that replaces one with failures: the
@@ -55,7 +56,7 @@ func lacks(d *dataset.Dataset) int64 {
 
 // good returns which trajectories the dataset before has and carry copies; none
 // without one.
-func (o Options) good(ctx context.Context, t Tasks, before *dataset.Dataset) (*done, error) {
+func (o Options) good(ctx context.Context, t planning.Tasks, before *dataset.Dataset) (*done, error) {
 	d := newDone(t)
 	if before == nil {
 		return d, nil

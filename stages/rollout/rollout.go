@@ -20,6 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
@@ -115,7 +116,7 @@ func (o Options) run(ctx context.Context, extended *dataset.Dataset) (manifest.R
 // has, and writes the rows, with those of the dataset that is extended. When
 // another process takes the shard over, fillShard waits for it and continues
 // with the remaining attempts.
-func fillShard(ctx context.Context, o Options, all Tasks, turn *turn,
+func fillShard(ctx context.Context, o Options, all planning.Tasks, turn *turn,
 	extended, before *dataset.Dataset) (outcome shards.Outcome, err error) {
 	started, shard := o.Clock(), turn.shard
 	w := &writer{o: o, table: shards.NewTable[formats.Trajectory](shard, "", -1)}
@@ -147,7 +148,7 @@ func fillShard(ctx context.Context, o Options, all Tasks, turn *turn,
 }
 
 // attempted makes the missing attempts, and returns their runner with the journal of all.
-func (o Options) attempted(ctx context.Context, t Tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
+func (o Options) attempted(ctx context.Context, t planning.Tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
 	journal, err := journals.Open[formats.Trajectory](ctx, turn.shard.Journal())
 	if err != nil {
 		return nil, err

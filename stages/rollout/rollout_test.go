@@ -22,8 +22,10 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if script := os.Getenv("ROLLOUT_TEST_PROGRAM"); script != "" {
-		_, _ = rollout.Program{Words: []string{"sh", "-c", script}}.Run(context.Background())
+		_, _ = agents.Program{Words: []string{"sh", "-c", script}}.Run(context.Background())
 		return
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
@@ -55,10 +57,10 @@ func questions(n int) []formats.Example {
 	return out
 }
 
-func set(list []formats.Example) rollout.Examples { return agenttest.Examples(list) }
+func set(list []formats.Example) planning.Examples { return agenttest.Examples(list) }
 
-func chatAgent(user string) rollout.Agent {
-	a, err := (&chat.Settings{User: user}).Agent(context.Background(), rollout.Setup{Client: openai.Client{}})
+func chatAgent(user string) agents.Agent {
+	a, err := (&chat.Settings{User: user}).Agent(context.Background(), agents.Setup{Client: openai.Client{}})
 	if err != nil {
 		panic(err)
 	}

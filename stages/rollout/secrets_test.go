@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -26,9 +27,9 @@ type keyed struct {
 	then   func()
 }
 
-func (keyed) Describe() rollout.Description { return rollout.Description{Kind: "keyed"} }
+func (keyed) Describe() agents.Description { return agents.Description{Kind: "keyed"} }
 
-func (a keyed) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a keyed) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	body := map[string]any{"model": at.Model, "messages": []map[string]any{{"role": "user", "content": at.Example.Question}}}
 	for k, v := range a.fields {
 		body[k] = v
@@ -36,18 +37,18 @@ func (a keyed) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result,
 	data, _ := json.Marshal(body)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/chat/completions", strings.NewReader(string(data)))
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	resp, err := at.HTTP.Do(req)
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	resp.Body.Close()
 	for ctx.Err() == nil && answeredCalls(a.t, a.out) <= 0 {
 		time.Sleep(time.Millisecond)
 	}
 	a.then()
-	return rollout.Result{}, ctx.Err()
+	return agents.Result{}, ctx.Err()
 }
 
 // TestASecretInAnAnswerFailsItsAttempt, wherever in the answer it is: the answer is not kept for another process, and no tokens that spell it out.

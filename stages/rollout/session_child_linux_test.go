@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // TestAChildInASessionOfItsOwnEnds: setsid takes it out of the program's
@@ -33,7 +33,7 @@ func TestAChildInASessionOfItsOwnEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			go func() {
-				_, err := rollout.Program{Words: []string{"sh", "-c", script}, Grace: 100 * time.Millisecond}.Run(ctx)
+				_, err := agents.Program{Words: []string{"sh", "-c", script}, Grace: 100 * time.Millisecond}.Run(ctx)
 				ended <- err
 			}()
 			r, err := os.Open(pipe) // until the child opens its end

@@ -6,10 +6,11 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // stored takes over a row that was made before. t has the new attempt's ids.
-func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
+func (r *runner) stored(ctx context.Context, t formats.Trajectory, from agents.Stored, a agents.Attempt) (formats.Trajectory, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	failed := func(stop, class, text string) (formats.Trajectory, bool) {
@@ -19,13 +20,13 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		return t, true
 	}
 	old, err := from.Stored(limited, a)
-	var failure *Failure
+	var failure *agents.Failure
 	switch {
 	case ctx.Err() != nil:
 		return t, false
 	case err != nil && limited.Err() != nil:
 		return failed(outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
-	case Exhausted(err):
+	case agents.Exhausted(err):
 		r.stop(noRoom(err))
 		return t, false
 	case err != nil && !errors.As(err, &failure):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
@@ -26,42 +27,42 @@ func (o Options) Validate() error {
 	o = o.defaults()
 	switch {
 	case o.Out.URI == "":
-		return Usage("", "no output")
+		return agents.Usage("", "no output")
 	case o.Run == "":
-		return Usage("it is part of every trajectory's id", "the run has no name")
+		return agents.Usage("it is part of every trajectory's id", "the run has no name")
 	case o.Examples == nil:
-		return Usage("name the task file with --examples", "no examples")
+		return agents.Usage("name the task file with --examples", "no examples")
 	case o.AtEpoch() < 0:
-		return Usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
+		return agents.Usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
 	case o.Generations < 1:
-		return Usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
+		return agents.Usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
-		return Usage("", "no agent")
+		return agents.Usage("", "no agent")
 	case o.Model == "" && o.asksEngine():
-		return Usage("name it with --model, or take it from a receipt with --policy; for train, set rollout.url and rollout.model, and submit.name to "+
+		return agents.Usage("name it with --model, or take it from a receipt with --policy; for train, set rollout.url and rollout.model, and submit.name to "+
 			"the same model if the trainer names no policy", "no model")
 	case o.Policy != nil && o.Policy.Model != "" && o.asksEngine() && !o.Policy.Names(cmp.Or(o.TargetModel, o.Model)):
-		return Usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
+		return agents.Usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
 			"%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
 	case o.Concurrency < 0:
-		return Usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
+		return agents.Usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
 	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
-		return Usage("0 means the default", "a time limit is negative")
+		return agents.Usage("0 means the default", "a time limit is negative")
 	case *o.MaxFailureRate < 0 || *o.MaxFailureRate > 1 || *o.MaxFailureRate != *o.MaxFailureRate:
-		return Usage("0.1 lets one trajectory in ten fail", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
+		return agents.Usage("0.1 lets one trajectory in ten fail", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
 	}
 	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
-		return Usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
+		return agents.Usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
 	if o.RateLimit < 0 || o.RateLimit != o.RateLimit {
-		return Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
+		return agents.Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	}
 	for _, request := range o.AllowPaths {
 		if err := recorder.CheckPath(request); err != nil {
-			return Usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
+			return agents.Usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
 		}
 	}
 	for _, check := range []func() error{o.Budget.check, o.checkLimits, o.checkEndpoints, o.checkFields} {
@@ -76,10 +77,10 @@ func (o Options) checkPlan() error {
 	switch {
 	case o.Extend.URI == "":
 	case o.Plan == nil:
-		return Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
+		return agents.Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
 			o.Extend.URI)
 	case o.AtEpoch() != o.Plan.Epoch:
-		return Usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
+		return agents.Usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
 			o.Plan.Epoch)
 	}
 	return nil
@@ -91,21 +92,21 @@ func (o Options) checkEndpoints() error {
 	}
 	if o.Advertise != "" {
 		if u, err := url.Parse(o.Advertise); err != nil || u.Host == "" {
-			return Usage("write http://HOST:PORT, as agents are to reach the recording proxy",
+			return agents.Usage("write http://HOST:PORT, as agents are to reach the recording proxy",
 				"--advertise %q is not an HTTP URL", o.Advertise)
 		}
 	}
 	if len(o.Endpoints) == 0 {
-		return Usage("name one with --url http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
+		return agents.Usage("name one with --url http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
 	}
 	for _, e := range o.Endpoints {
 		if strings.Contains(e, secret.Mark("")[:len(secret.Mark(""))-1]) {
-			return Usage("give the engine's URL with --url; the key in its path was not kept",
+			return agents.Usage("give the engine's URL with --url; the key in its path was not kept",
 				"endpoint %q, of the receipt, has a redacted part", e)
 		}
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return Usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)
+			return agents.Usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)
 		}
 	}
 	return nil
@@ -114,13 +115,13 @@ func (o Options) checkEndpoints() error {
 func (o Options) checkFields() error {
 	for name := range o.Sampling {
 		if slices.Contains(reserved, name) {
-			return Usage("sampling holds temperature, top_p, max_tokens, stop and their like",
+			return agents.Usage("sampling holds temperature, top_p, max_tokens, stop and their like",
 				"sampling field %q cannot be set here", name)
 		}
 	}
 	for what, fields := range map[string]map[string]any{"sampling": o.Sampling, "extra": o.Extra} {
 		if _, err := json.Marshal(fields); err != nil {
-			return Usage("", "%s fields: %w", what, err)
+			return agents.Usage("", "%s fields: %w", what, err)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -20,7 +21,7 @@ import (
 // that is extended.
 type writer struct {
 	o       Options
-	tasks   Tasks
+	tasks   planning.Tasks
 	base    *base // nil: nothing is extended
 	table   *shards.TableWriter[formats.Trajectory]
 	skip    bool // missing attempts become skipped rows
@@ -109,7 +110,7 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 }
 
 // fillUp adds skipped rows for the generations that were not made.
-func (w *writer) fillUp(t Task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
+func (w *writer) fillUp(t planning.Task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
 	made := make([]bool, t.N)
 	for i := range rows {
 		made[rows[i].Generation-t.First] = true
@@ -130,7 +131,7 @@ func (w *writer) fillUp(t Task, rows []formats.Trajectory) ([]formats.Trajectory
 
 // settleGroup sorts a group by generation and picks one row for each: one that
 // did not fail, if there is one.
-func settleGroup(t Task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
+func settleGroup(t planning.Task, rows []formats.Trajectory) ([]formats.Trajectory, error) {
 	slices.SortStableFunc(rows, func(a, b formats.Trajectory) int {
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(failed(a), failed(b)))
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -50,7 +50,7 @@ type lister interface {
 
 // Read reads the task file, or what the agent lists, and logs the rows that it dropped.
 // The set is open until the command ends.
-func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent) (*examples.Set, manifest.Ref, error) {
+func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent agents.Agent) (*examples.Set, manifest.Ref, error) {
 	uri := f.Examples
 	ref := manifest.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
@@ -76,7 +76,7 @@ func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent
 }
 
 // listed reads the tasks of an environment that the agent of its kind knows.
-func (f *TaskFile) listed(ctx context.Context, s *cli.Session, ref manifest.Ref, agent rollout.Agent, kind, name string) (
+func (f *TaskFile) listed(ctx context.Context, s *cli.Session, ref manifest.Ref, agent agents.Agent, kind, name string) (
 	*examples.Set, manifest.Ref, error) {
 	from, ok := agent.(lister)
 	if !ok || agent.Describe().Kind != kind {

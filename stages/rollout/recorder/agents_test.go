@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // task is what coding agents are told; the engine's tool call does it.

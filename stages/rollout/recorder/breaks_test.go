@@ -15,8 +15,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // said is an answer with one logprob for each id.

@@ -19,7 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -56,7 +56,7 @@ func run(t *testing.T, dir string, s *recorder.Session, environ []string, comman
 	p.Dir = dir
 	p.Env = append(append(os.Environ(), "PWD="+dir), environ...)
 	if s != nil {
-		p.Env = append(p.Env, rollout.Attempt{BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy"}.Environ()...)
+		p.Env = append(p.Env, agents.Attempt{BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy"}.Environ()...)
 	}
 	var out, log bytes.Buffer
 	p.Stdout, p.Stderr = &out, &log

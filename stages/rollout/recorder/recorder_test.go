@@ -16,9 +16,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // record starts a recorder in front of an engine.

@@ -18,10 +18,10 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // Answered is a call that was answered, with what identifies its request: enough to

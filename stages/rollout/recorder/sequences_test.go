@@ -21,9 +21,9 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // TestEverySampledTokenIsExportedOnce: a harness with sub-agents, compaction,

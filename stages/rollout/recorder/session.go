@@ -16,10 +16,10 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // Session records the calls of one trajectory.

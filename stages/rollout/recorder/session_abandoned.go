@@ -5,9 +5,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // outcome is how a call of the target model ended. Times are the session's clock.

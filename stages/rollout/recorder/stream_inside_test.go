@@ -13,9 +13,9 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // streaming is an engine that answers each call with the same stream.

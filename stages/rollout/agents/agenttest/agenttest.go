@@ -1,5 +1,5 @@
 // Package agenttest tests what every agent must guarantee: it defines the
-// interface rollout.Agent. An agent's own test calls Run with a function that
+// interface agents.Agent. An agent's own test calls Run with a function that
 // makes the agent; it then only has to test what is particular to it.
 package agenttest
 
@@ -20,7 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -28,16 +28,16 @@ import (
 // Run tests a kind's settings, and its agents as newAgent makes them. Each
 // agent must call the model at least once for an example with the fields "id"
 // and "question".
-func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent) {
+func Run(t *testing.T, k plugin.Kind[agents.Settings], make func(t *testing.T) agents.Agent) {
 	RunOn(t, k, make, Example)
 }
 
 // RunOn is Run for an agent with examples of its own.
-func RunOn(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent,
+func RunOn(t *testing.T, k plugin.Kind[agents.Settings], make func(t *testing.T) agents.Agent,
 	example func(i int) formats.Example) {
-	newAgent := func(t *testing.T) rollout.Agent {
+	newAgent := func(t *testing.T) agents.Agent {
 		a := make(t)
-		if c, ok := a.(rollout.Closer); ok {
+		if c, ok := a.(agents.Closer); ok {
 			t.Cleanup(func() { c.Close() })
 		}
 		return a
@@ -66,19 +66,19 @@ func (e Examples) Find(id string) (int, bool, error) {
 
 // RunStored tests agents whose attempts were made before. Each must have
 // generation 0 of Example(1) and none of Example(99).
-func RunStored(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func(t *testing.T) rollout.Agent) {
+func RunStored(t *testing.T, k plugin.Kind[agents.Settings], newAgent func(t *testing.T) agents.Agent) {
 	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
-	stored := newAgent(t).(rollout.Stored)
+	stored := newAgent(t).(agents.Stored)
 	t.Run("has what it has", func(t *testing.T) {
-		one, err := stored.Stored(context.Background(), rollout.Attempt{Example: Example(1)})
-		again, _ := stored.Stored(context.Background(), rollout.Attempt{Example: Example(1)})
+		one, err := stored.Stored(context.Background(), agents.Attempt{Example: Example(1)})
+		again, _ := stored.Stored(context.Background(), agents.Attempt{Example: Example(1)})
 		if err != nil || one.Status == "" || cmp.Diff(one, again) != "" {
 			t.Errorf("%v: %+v", err, one)
 		}
 	})
 	t.Run("fails by name for what it has not", func(t *testing.T) {
-		_, err := stored.Stored(context.Background(), rollout.Attempt{Example: Example(99)})
-		var f *rollout.Failure
+		_, err := stored.Stored(context.Background(), agents.Attempt{Example: Example(99)})
+		var f *agents.Failure
 		if !errors.As(err, &f) || f.Class != outcomes.FailExample || !strings.Contains(err.Error(), `"ex-99"`) {
 			t.Errorf("%v", err)
 		}
@@ -86,7 +86,7 @@ func RunStored(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func
 	t.Run("ends when told to", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := stored.Stored(ctx, rollout.Attempt{Example: Example(1)}); err == nil {
+		if _, err := stored.Stored(ctx, agents.Attempt{Example: Example(1)}); err == nil {
 			t.Error("it reads although its context has ended")
 		}
 	})
@@ -100,16 +100,16 @@ func Example(i int) formats.Example {
 }
 
 // Attempt makes attempt number i against an engine and returns what was recorded.
-func Attempt(ctx context.Context, r *recorder.Recorder, a rollout.Agent, i int) (rollout.Result, recorder.Record, error) {
+func Attempt(ctx context.Context, r *recorder.Recorder, a agents.Agent, i int) (agents.Result, recorder.Record, error) {
 	return AttemptAt(ctx, r, a, Example(i))
 }
 
 // AttemptAt is Attempt at an example.
-func AttemptAt(ctx context.Context, r *recorder.Recorder, a rollout.Agent, e formats.Example) (rollout.Result, recorder.Record, error) {
+func AttemptAt(ctx context.Context, r *recorder.Recorder, a agents.Agent, e formats.Example) (agents.Result, recorder.Record, error) {
 	id := formats.TrajectoryID("run", e.ID, 0, 0)
 	s := r.Begin(ctx, id, formats.GroupID(e.ID, 0))
 	seed := int64(e.Row)
-	result, err := a.Attempt(s.Context(), rollout.Attempt{
+	result, err := a.Attempt(s.Context(), agents.Attempt{
 		Example: e, TrajectoryID: id, Run: "run", Seed: &seed, BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy",
 	})
 	return result, s.End(), err
@@ -128,7 +128,7 @@ func Recorder(t *testing.T, e *recordertest.Engine) *recorder.Recorder {
 	return r
 }
 
-func describes(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func(t *testing.T) rollout.Agent) {
+func describes(t *testing.T, k plugin.Kind[agents.Settings], newAgent func(t *testing.T) agents.Agent) {
 	plugintest.Settings(t, func() plugin.Settings { return k.New() })
 	one, two := newAgent(t).Describe(), newAgent(t).Describe()
 	if one.Kind != k.Name {
@@ -142,7 +142,7 @@ func describes(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func
 	}
 }
 
-func asks(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
+func asks(t *testing.T, a agents.Agent, example func(int) formats.Example) {
 	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 	result, rec, err := AttemptAt(context.Background(), Recorder(t, e), a, example(1))
 	if err != nil {
@@ -156,7 +156,7 @@ func asks(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	}
 }
 
-func atOnce(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
+func atOnce(t *testing.T, a agents.Agent, example func(int) formats.Example) {
 	const n = 8
 	r := Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	type end struct {
@@ -177,12 +177,12 @@ func atOnce(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	}
 }
 
-func fails(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
+func fails(t *testing.T, a agents.Agent, example func(int) formats.Example) {
 	e := &recordertest.Engine{Fault: func(int, recordertest.Request) recordertest.Fault {
 		return recordertest.Fault{Status: 500}
 	}}
 	_, rec, err := AttemptAt(context.Background(), Recorder(t, e), a, example(1))
-	var f *rollout.Failure
+	var f *agents.Failure
 	if err == nil || !errors.As(err, &f) || f.Class == "" {
 		t.Errorf("an agent whose call failed ended with %v", err)
 	}
@@ -191,7 +191,7 @@ func fails(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	}
 }
 
-func ends(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
+func ends(t *testing.T, a agents.Agent, example func(int) formats.Example) {
 	arrived := make(chan struct{}, 1)
 	e := &recordertest.Engine{
 		Fault:   func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Kind: recordertest.Hang} },

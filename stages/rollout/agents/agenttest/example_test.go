@@ -11,17 +11,17 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
 // Sure is an agent in Go: it asks a question, and asks again whether that is
 // so. Its Kind would stand in agents, and --agent call it "sure".
-var Sure = plugin.Kind[rollout.AgentSettings]{
+var Sure = plugin.Kind[agents.Settings]{
 	Name: "sure",
 	Help: "ask each question, and then whether that is so",
-	New:  func() rollout.AgentSettings { return newSettings() },
+	New:  func() agents.Settings { return newSettings() },
 }
 
 // Settings are the agent's.
@@ -37,7 +37,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 }
 
 // Agent makes the agent.
-func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
+func (s *Settings) Agent(context.Context, agents.Setup) (agents.Agent, error) {
 	return sure{*s}, nil
 }
 
@@ -45,25 +45,25 @@ type sure struct{ Settings }
 
 // Describe says all that decides what the agent does: with another doubt, the
 // rows are others.
-func (a sure) Describe() rollout.Description {
-	return rollout.Description{Kind: "sure", Params: plugin.Identity(&a.Settings, newSettings())}
+func (a sure) Describe() agents.Description {
+	return agents.Description{Kind: "sure", Params: plugin.Identity(&a.Settings, newSettings())}
 }
 
 // Attempt asks at the attempt's own address, where each call is recorded.
-func (a sure) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a sure) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var messages []map[string]string
 	for _, text := range []string{at.Example.Question, a.Doubt} {
 		messages = append(messages, map[string]string{"role": "user", "content": text})
 		answer, err := ask(ctx, at, messages)
 		if err != nil {
-			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailEngine, Err: err}
+			return agents.Result{}, &agents.Failure{Class: outcomes.FailEngine, Err: err}
 		}
 		messages = append(messages, map[string]string{"role": "assistant", "content": answer})
 	}
-	return rollout.Result{Stop: outcomes.StopDone}, nil
+	return agents.Result{Stop: outcomes.StopDone}, nil
 }
 
-func ask(ctx context.Context, at rollout.Attempt, messages []map[string]string) (string, error) {
+func ask(ctx context.Context, at agents.Attempt, messages []map[string]string) (string, error) {
 	body, err := json.Marshal(map[string]any{"model": at.Model, "messages": messages})
 	if err != nil {
 		return "", err
@@ -90,8 +90,8 @@ func ask(ctx context.Context, at rollout.Attempt, messages []map[string]string) 
 
 // TestSure holds the agent to what every agent must keep.
 func TestSure(t *testing.T) {
-	agenttest.Run(t, Sure, func(t *testing.T) rollout.Agent {
-		a, err := Sure.New().Agent(t.Context(), rollout.Setup{})
+	agenttest.Run(t, Sure, func(t *testing.T) agents.Agent {
+		a, err := Sure.New().Agent(t.Context(), agents.Setup{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestSure(t *testing.T) {
 // TestSureIsRecorded: one path of four messages, of which two were sampled.
 func TestSureIsRecorded(t *testing.T) {
 	e := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
-	a, err := Sure.New().Agent(t.Context(), rollout.Setup{})
+	a, err := Sure.New().Agent(t.Context(), agents.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,14 +35,14 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "chat",
 	Help: "hold a conversation with the model, from the templates --system and --user and the programs --tool",
-	New:  func() rollout.AgentSettings { return &Settings{} },
+	New:  func() agents.Settings { return &Settings{} },
 }
 
 const (
@@ -52,14 +52,14 @@ const (
 
 // Settings are the agent's settings.
 type Settings struct {
-	rollout.ProgramSettings          // of the tools' programs
-	System                  string   // template of the system message; "" for none
-	User                    string   // template of the user message; "" for defaultUser
-	Programs                Programs // of the tools that the model may call
-	Tools                   string   // file of the tools' definitions; "" makes one with open parameters of each
-	Turns                   int      // answers of the model in one trajectory; 0 means 16
-	StopMatch               string   // regular expression: an answer that matches is the last
-	StopTools               []string // a call of one of these is the last
+	agents.ProgramSettings          // of the tools' programs
+	System                 string   // template of the system message; "" for none
+	User                   string   // template of the user message; "" for defaultUser
+	Programs               Programs // of the tools that the model may call
+	Tools                  string   // file of the tools' definitions; "" makes one with open parameters of each
+	Turns                  int      // answers of the model in one trajectory; 0 means 16
+	StopMatch              string   // regular expression: an answer that matches is the last
+	StopTools              []string // a call of one of these is the last
 }
 
 // Declare declares the settings.
@@ -79,7 +79,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 
 type agent struct {
 	config       Settings
-	client       rollout.Client
+	client       agents.Client
 	tools        []tool
 	system, user *template.Template // system is nil for none
 	stop         *regexp.Regexp     // nil for none
@@ -88,13 +88,13 @@ type agent struct {
 }
 
 // Agent makes the agent.
-func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	c := *s
 	if set.Client == nil {
-		return nil, rollout.Usage("", "agent chat was given no model client")
+		return nil, agents.Usage("", "agent chat was given no model client")
 	}
 	if c.Turns < 0 {
-		return nil, rollout.Usage("0 means 16", "%d turns", c.Turns)
+		return nil, agents.Usage("0 means 16", "%d turns", c.Turns)
 	}
 	c.User, c.Turns = cmp.Or(c.User, defaultUser), cmp.Or(c.Turns, defaultTurns)
 	if c.Env, err = c.Environ(ctx, set); err != nil {
@@ -112,23 +112,23 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	}
 	if c.StopMatch != "" {
 		if a.stop, err = regexp.Compile(c.StopMatch); err != nil {
-			return nil, rollout.Usage("it is a regular expression, as Go's package regexp has them", "--stop-match: %w", err)
+			return nil, agents.Usage("it is a regular expression, as Go's package regexp has them", "--stop-match: %w", err)
 		}
 	}
-	if a.user, err = rollout.Template("--user", c.User, defaultUser); err != nil {
+	if a.user, err = agents.Template("--user", c.User, defaultUser); err != nil {
 		return nil, err
 	}
 	if c.System != "" {
-		if a.system, err = rollout.Template("--system", c.System, defaultUser); err != nil {
+		if a.system, err = agents.Template("--system", c.System, defaultUser); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-// Describe is part of rollout.Agent.
-func (a *agent) Describe() rollout.Description {
-	d := rollout.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User},
+// Describe is part of agents.Agent.
+func (a *agent) Describe() agents.Description {
+	d := agents.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User},
 		Files: a.files}
 	if len(a.tools) > 0 {
 		d.Params["turns"], d.Params["stop_tools"] = a.config.Turns, a.config.StopTools
@@ -136,7 +136,7 @@ func (a *agent) Describe() rollout.Description {
 		for _, t := range a.tools {
 			programs = append(programs, append([]string{t.Name}, t.Words...))
 		}
-		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, rollout.EnvParams(a.config.Env)
+		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, agents.EnvParams(a.config.Env)
 	}
 	if a.stop != nil {
 		d.Params["stop_match"] = a.config.StopMatch
@@ -147,15 +147,15 @@ func (a *agent) Describe() rollout.Description {
 // Files is part of rollout.Files: the connection to the engine.
 func (a *agent) Files() int { return 1 }
 
-// Attempt is part of rollout.Agent.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+// Attempt is part of agents.Agent.
+func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	messages, err := a.opening(at.Example)
 	if err != nil {
-		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailExample, Err: err}
+		return agents.Result{}, &agents.Failure{Class: outcomes.FailExample, Err: err}
 	}
-	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
+	log, err := agents.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	defer log.Close()
 	return Loop{Client: a.client, Fields: a.fields, Turns: a.config.Turns, Ends: a.ends,

@@ -11,16 +11,16 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-func newAgent(t *testing.T, system, user string) rollout.Agent {
+func newAgent(t *testing.T, system, user string) agents.Agent {
 	t.Helper()
-	a, err := (&chat.Settings{System: system, User: user}).Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
+	a, err := (&chat.Settings{System: system, User: user}).Agent(t.Context(), agents.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func newAgent(t *testing.T, system, user string) rollout.Agent {
 }
 
 func TestContract(t *testing.T) {
-	agenttest.Run(t, chat.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, "be brief", "") })
+	agenttest.Run(t, chat.Kind, func(t *testing.T) agents.Agent { return newAgent(t, "be brief", "") })
 }
 
 func TestTemplates(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTemplates(t *testing.T) {
 		{"", "{{.question}}{{if .empty}}x{{end}}", `{"question":"","empty":""}`, "user: "},
 	} {
 		s := r.Begin(context.Background(), "t", "g")
-		_, err := newAgent(t, c.system, c.user).Attempt(s.Context(), rollout.Attempt{
+		_, err := newAgent(t, c.system, c.user).Attempt(s.Context(), agents.Attempt{
 			Example: formats.Example{ID: "e", Fields: json.RawMessage(c.fields)}, BaseURL: s.BaseURL(), APIKey: "k", Model: "policy",
 		})
 		if err != nil {
@@ -61,15 +61,15 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestMissingFieldFailsThatExample(t *testing.T) {
-	_, err := newAgent(t, "", "{{.topic}}").Attempt(context.Background(), rollout.Attempt{Example: agenttest.Example(3)})
-	var f *rollout.Failure
+	_, err := newAgent(t, "", "{{.topic}}").Attempt(context.Background(), agents.Attempt{Example: agenttest.Example(3)})
+	var f *agents.Failure
 	if !errors.As(err, &f) || f.Class != outcomes.FailExample || !strings.Contains(err.Error(), `"topic"`) || !strings.Contains(err.Error(), `"ex-3"`) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	for what, set := range map[string]rollout.Setup{"unclosed": {Client: openai.Client{}}, "no model": {}} {
+	for what, set := range map[string]agents.Setup{"unclosed": {Client: openai.Client{}}, "no model": {}} {
 		_, err := (&chat.Settings{User: "{{.question"}).Agent(t.Context(), set)
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) {

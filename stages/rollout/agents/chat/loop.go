@@ -5,12 +5,12 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Loop is a conversation in which the model calls tools.
 type Loop struct {
-	Client rollout.Client
+	Client agents.Client
 	Fields map[string]any // of each request, with the tools' definitions
 	Turns  int            // after this many answers the conversation ends as truncated
 	Ends   func(reply formats.Message) bool
@@ -21,21 +21,21 @@ type Loop struct {
 
 // Run asks the model, answers its calls, and asks again. An error is as of an agent's
 // Attempt.
-func (l Loop) Run(ctx context.Context, at rollout.Attempt, messages []formats.Message) (rollout.Result, error) {
+func (l Loop) Run(ctx context.Context, at agents.Attempt, messages []formats.Message) (agents.Result, error) {
 	for turn := 1; ; turn++ {
 		reply, err := l.Client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, l.Fields)
 		if err != nil {
-			return rollout.Result{}, &rollout.Failure{Class: outcomes.FailEngine, Err: err}
+			return agents.Result{}, &agents.Failure{Class: outcomes.FailEngine, Err: err}
 		}
 		if l.Ends(reply) {
-			return rollout.Result{Stop: outcomes.StopDone}, nil
+			return agents.Result{Stop: outcomes.StopDone}, nil
 		}
 		if turn == l.Turns {
-			return rollout.Result{Stop: outcomes.StopTurns}, nil
+			return agents.Result{Stop: outcomes.StopTurns}, nil
 		}
 		answers, err := l.Answer(ctx, reply.ToolCalls)
 		if err != nil {
-			return rollout.Result{}, err
+			return agents.Result{}, err
 		}
 		messages = append(append(messages, reply), answers...)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Program is the program of a tool.
@@ -65,7 +65,7 @@ func (s *Settings) tools(ctx context.Context) ([]tool, error) {
 		case i >= 0:
 			out[i].Words = p.Words
 		case s.Tools != "":
-			return nil, rollout.Usage("it defines each tool that --tool gives a program",
+			return nil, agents.Usage("it defines each tool that --tool gives a program",
 				"--tool %q: --tools %q does not define it, or it was given before", p.Name, s.Tools)
 		default:
 			out = append(out, tool{Program: p})
@@ -87,11 +87,11 @@ func readTools(ctx context.Context, file string) ([]tool, error) {
 	}
 	data, err := plugin.ReadFile(ctx, file)
 	if err != nil {
-		return nil, rollout.Usage("", "--tools: %w", err)
+		return nil, agents.Usage("", "--tools: %w", err)
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, rollout.Usage(`it is a JSON array: [{"type":"function","function":{"name":…,"parameters":{…}}}]`,
+		return nil, agents.Usage(`it is a JSON array: [{"type":"function","function":{"name":…,"parameters":{…}}}]`,
 			"--tools %q: %w", file, err)
 	}
 	var out []tool
@@ -101,7 +101,7 @@ func readTools(ctx context.Context, file string) ([]tool, error) {
 			Function *struct{ Name string }
 		}
 		if err := json.Unmarshal(raw, &d); err != nil {
-			return nil, rollout.Usage("", "--tools %q: definition %d: %w", file, i, err)
+			return nil, agents.Usage("", "--tools %q: definition %d: %w", file, i, err)
 		}
 		if d.Function == nil {
 			raw, _ = json.Marshal(map[string]any{"type": "function", "function": raw})
@@ -109,7 +109,7 @@ func readTools(ctx context.Context, file string) ([]tool, error) {
 			d.Name = d.Function.Name
 		}
 		if d.Name == "" {
-			return nil, rollout.Usage("", "--tools %q: definition %d has no name", file, i)
+			return nil, agents.Usage("", "--tools %q: definition %d has no name", file, i)
 		}
 		out = append(out, tool{Program{Name: d.Name}, raw})
 	}
@@ -135,9 +135,9 @@ func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]st
 	for _, t := range tools {
 		switch {
 		case t.Name == "" || slices.Contains(seen, t.Name):
-			return nil, rollout.Usage("--tool 'NAME=PROGRAM'", "tool %q has no name, or another's", t.Name)
+			return nil, agents.Usage("--tool 'NAME=PROGRAM'", "tool %q has no name, or another's", t.Name)
 		case len(t.Words) == 0 && !slices.Contains(s.StopTools, t.Name):
-			return nil, rollout.Usage("--tool 'NAME=PROGRAM', or --stop-tool NAME when its call only ends the conversation",
+			return nil, agents.Usage("--tool 'NAME=PROGRAM', or --stop-tool NAME when its call only ends the conversation",
 				"tool %q has no program", t.Name)
 		}
 		seen = append(seen, t.Name)
@@ -146,7 +146,7 @@ func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]st
 		}
 		digests, err := stages.DigestWords(ctx, s.Dir, t.Words)
 		if err != nil {
-			return nil, rollout.Usage("is it built, executable and on the PATH?", "tool %q: %w", t.Name, err)
+			return nil, agents.Usage("is it built, executable and on the PATH?", "tool %q: %w", t.Name, err)
 		}
 		if files == nil {
 			files = map[string]string{}
@@ -155,7 +155,7 @@ func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]st
 	}
 	for _, name := range s.StopTools {
 		if !slices.Contains(seen, name) {
-			return nil, rollout.Usage("a tool that ends the conversation needs a definition, too",
+			return nil, agents.Usage("a tool that ends the conversation needs a definition, too",
 				"--stop-tool %q is not among the tools", name)
 		}
 	}
@@ -164,7 +164,7 @@ func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]st
 
 // answerTools runs a reply's tool calls, all at once, and returns their
 // messages in order.
-func (a *agent) answerTools(ctx context.Context, at rollout.Attempt, calls []formats.ToolCall,
+func (a *agent) answerTools(ctx context.Context, at agents.Attempt, calls []formats.ToolCall,
 	log io.Writer) ([]formats.Message, error) {
 	out := make([]formats.Message, len(calls))
 	errs := make([]error, len(calls))
@@ -183,7 +183,7 @@ func (a *agent) answerTools(ctx context.Context, at rollout.Attempt, calls []for
 
 // answerTool runs one program. Errors of the model and of the program are
 // reported to the model; the trajectory continues.
-func (a *agent) answerTool(ctx context.Context, at rollout.Attempt, call formats.ToolCall, log io.Writer) (string, error) {
+func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.ToolCall, log io.Writer) (string, error) {
 	i := slices.IndexFunc(a.tools, func(t tool) bool { return t.Name == call.Name })
 	if i < 0 || len(a.tools[i].Words) == 0 {
 		return fmt.Sprintf("error: there is no tool %q", call.Name), nil
@@ -195,11 +195,11 @@ func (a *agent) answerTool(ctx context.Context, at rollout.Attempt, call formats
 	if !json.Valid([]byte(arguments)) {
 		return "error: the arguments are not JSON", nil
 	}
-	p := rollout.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: []byte(arguments + "\n"),
+	p := agents.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: []byte(arguments + "\n"),
 		Stderr: log}
 	p.Env = append(append(slices.Clone(a.config.Env), at.Environ()...), "ROLLMILL_TOOL="+call.Name)
 	result, err := p.Run(ctx)
-	var failure *rollout.Failure
+	var failure *agents.Failure
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)

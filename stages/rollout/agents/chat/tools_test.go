@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func withTools(t *testing.T, change func(*chat.Settings)) rollout.Agent {
+func withTools(t *testing.T, change func(*chat.Settings)) agents.Agent {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -53,7 +53,7 @@ func withTools(t *testing.T, change func(*chat.Settings)) rollout.Agent {
 	if change != nil {
 		change(&s)
 	}
-	a, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
+	a, err := s.Agent(t.Context(), agents.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func script(turns ...recordertest.Reply) func(recordertest.Request) recordertest
 func calls(list ...formats.ToolCall) recordertest.Reply { return recordertest.Reply{ToolCalls: list} }
 
 func TestToolContract(t *testing.T) {
-	agenttest.Run(t, chat.Kind, func(t *testing.T) rollout.Agent { return withTools(t, nil) })
+	agenttest.Run(t, chat.Kind, func(t *testing.T) agents.Agent { return withTools(t, nil) })
 }
 
 // TestToolsAreCalled: parallel calls, a tool that fails, one that is not
@@ -161,7 +161,7 @@ func TestBadToolsAreRefused(t *testing.T) {
 		"--stop-match": {StopMatch: "("},
 		"-1 turns":     {Turns: -1},
 	} {
-		_, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
+		_, err := s.Agent(t.Context(), agents.Setup{Client: openai.Client{}})
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

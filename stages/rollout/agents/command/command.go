@@ -60,20 +60,20 @@ import (
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "command",
 	Help: "run a process for each trajectory and record its OpenAI calls: --agent 'command: PROGRAM ARGUMENTS…'",
-	New:  func() rollout.AgentSettings { return &Settings{} },
+	New:  func() agents.Settings { return &Settings{} },
 }
 
 // Settings are the agent's settings.
 type Settings struct {
-	rollout.Arguments // the program
-	rollout.ProgramSettings
+	agents.Arguments // the program
+	agents.ProgramSettings
 	Command []string // the program as well, when there are no arguments
 	Workers int      // long-running processes that read tasks as lines; 0 for one process per trajectory
 }
@@ -95,32 +95,32 @@ type agent struct {
 }
 
 // Agent finds the program and digests it and every file its words name.
-func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	c := *s
 	if len(c.Words) > 0 && len(c.Command) > 0 {
-		return nil, rollout.Usage("say it once", "--agent 'command: %s' and --command %q both name a program",
+		return nil, agents.Usage("say it once", "--agent 'command: %s' and --command %q both name a program",
 			shellquote.Join(c.Words...), shellquote.Join(c.Command...))
 	}
 	if len(c.Words) == 0 {
 		c.Words = c.Command
 	}
 	if len(c.Words) == 0 {
-		return nil, rollout.Usage("--agent 'command: ./agent.py --fast'", "agent command needs a program")
+		return nil, agents.Usage("--agent 'command: ./agent.py --fast'", "agent command needs a program")
 	}
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-			return nil, rollout.Usage("", "the program's folder %q does not exist", c.Dir)
+			return nil, agents.Usage("", "the program's folder %q does not exist", c.Dir)
 		}
 	}
 	if c.Workers < 0 {
-		return nil, rollout.Usage("0 starts a process for each trajectory", "%d workers", c.Workers)
+		return nil, agents.Usage("0 starts a process for each trajectory", "%d workers", c.Workers)
 	}
 	if c.Env, err = c.Environ(ctx, set); err != nil {
 		return nil, err
 	}
 	files, err := stages.DigestWords(ctx, c.Dir, c.Words)
 	if err != nil {
-		return nil, rollout.Usage("is it built, executable and on the PATH?", "%w", err)
+		return nil, agents.Usage("is it built, executable and on the PATH?", "%w", err)
 	}
 	a := &agent{config: c, files: files}
 	if c.Workers > 0 {
@@ -129,32 +129,32 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	return a, nil
 }
 
-func (a *agent) program() rollout.Program {
-	return rollout.Program{Words: a.config.Words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
+func (a *agent) program() agents.Program {
+	return agents.Program{Words: a.config.Words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
-// Describe is part of rollout.Agent.
-func (a *agent) Describe() rollout.Description {
+// Describe is part of agents.Agent.
+func (a *agent) Describe() agents.Description {
 	params := map[string]any{"words": a.config.Words}
 	if len(a.config.Env) > 0 {
-		params["env"] = rollout.EnvParams(a.config.Env)
+		params["env"] = agents.EnvParams(a.config.Env)
 	}
 	if a.pool != nil {
 		params["protocol"] = "lines"
 	}
-	return rollout.Description{Kind: "command", Params: params, Files: a.files}
+	return agents.Description{Kind: "command", Params: params, Files: a.files}
 }
 
-// Attempt is part of rollout.Agent.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
-	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
+// Attempt is part of agents.Agent.
+func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
+	log, err := agents.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	defer log.Close()
 	remove, err := at.WorkIn()
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	defer remove()
 	var out []byte
@@ -163,22 +163,22 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	} else {
 		p := a.program()
 		if p.Stdin, err = at.Task().Line(); err != nil {
-			return rollout.Result{}, err
+			return agents.Result{}, err
 		}
 		p.Env, p.Stderr = append(p.Env[:len(p.Env):len(p.Env)], at.Environ()...), log
 		out, err = p.Run(ctx)
 		out = resultIn(out)
 	}
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
-	return rollout.ReadResult(out)
+	return agents.ReadResult(out)
 }
 
-// Limit is part of rollout.Limited.
+// Limit is part of agents.Limited.
 func (a *agent) Limit() int { return a.config.Workers }
 
-// Close is part of rollout.Closer.
+// Close is part of agents.Closer.
 func (a *agent) Close() error {
 	if a.pool != nil {
 		a.pool.close()

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -109,26 +109,26 @@ func program(mode string) int {
 	return 0
 }
 
-func made(t *testing.T, s command.Settings) rollout.Agent {
+func made(t *testing.T, s command.Settings) agents.Agent {
 	t.Helper()
-	a, err := s.Agent(t.Context(), rollout.Setup{})
+	a, err := s.Agent(t.Context(), agents.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func newAgent(t *testing.T, mode string, env ...string) rollout.Agent {
+func newAgent(t *testing.T, mode string, env ...string) agents.Agent {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made(t, command.Settings{Command: []string{self, "agent", mode}, ProgramSettings: rollout.ProgramSettings{Env: env, Grace: 100 * time.Millisecond}})
+	return made(t, command.Settings{Command: []string{self, "agent", mode}, ProgramSettings: agents.ProgramSettings{Env: env, Grace: 100 * time.Millisecond}})
 }
 
 func TestContract(t *testing.T) {
-	agenttest.Run(t, command.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, "") })
+	agenttest.Run(t, command.Kind, func(t *testing.T) agents.Agent { return newAgent(t, "") })
 }
 
 func TestProgramInput(t *testing.T) {
@@ -164,13 +164,13 @@ func TestFolderAndEnvironment(t *testing.T) {
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	for words, workers := range map[string]int{"agent metadata": 0, "worker folder": 1} {
 		a := made(t, command.Settings{Command: append([]string{self}, strings.Fields(words)...), Workers: workers,
-			ProgramSettings: rollout.ProgramSettings{Dir: dir, Env: []string{"EXTRA=more"}}})
+			ProgramSettings: agents.ProgramSettings{Dir: dir, Env: []string{"EXTRA=more"}}})
 		result, _, err := agenttest.Attempt(context.Background(), r, a, 1)
 		var m map[string]string
 		if json.Unmarshal(result.Metadata, &m); err != nil || m["dir"] != dir || m["extra"] != "more" {
 			t.Errorf("%s: %v, %v, want folder %s", words, err, m, dir)
 		}
-		if c, ok := a.(rollout.Closer); ok {
+		if c, ok := a.(agents.Closer); ok {
 			c.Close()
 		}
 	}
@@ -189,7 +189,7 @@ func TestHowProgramsFail(t *testing.T) {
 		{"errors", outcomes.FailAgentExit, "line 99999"},
 	} {
 		_, _, err := agenttest.Attempt(context.Background(), r, newAgent(t, c.mode), 1)
-		var f *rollout.Failure
+		var f *agents.Failure
 		if !errors.As(err, &f) || f.Class != c.class || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.mode, err)
 		}
@@ -266,7 +266,7 @@ func TestFilesAreDigested(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := made(t, command.Settings{Command: []string{"sh", "agent.py", "--prompt", "prompt.txt", "."}, ProgramSettings: rollout.ProgramSettings{Dir: dir}})
+	a := made(t, command.Settings{Command: []string{"sh", "agent.py", "--prompt", "prompt.txt", "."}, ProgramSettings: agents.ProgramSettings{Dir: dir}})
 	files := a.Describe().Files
 	if len(files) != 3 || files["agent.py"] == "" || files["prompt.txt"] == "" || files["sh"] == "" {
 		t.Errorf("%v", files)
@@ -276,14 +276,14 @@ func TestFilesAreDigested(t *testing.T) {
 func TestBadConfigIsRefused(t *testing.T) {
 	for what, s := range map[string]command.Settings{
 		"needs a program":                   {},
-		"both name a program":               {Command: []string{"sh"}, Arguments: rollout.Arguments{Words: []string{"sh"}}},
+		"both name a program":               {Command: []string{"sh"}, Arguments: agents.Arguments{Words: []string{"sh"}}},
 		"not found on the PATH":             {Command: []string{"no-such-program-anywhere"}},
 		"no such file":                      {Command: []string{"./no-such-program"}},
 		"is not a file":                     {Command: []string{"/"}},
-		"folder \"nowhere\" does not exist": {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Dir: "nowhere"}},
-		`"NOWHERE" is not set`:              {Command: []string{"sh"}, ProgramSettings: rollout.ProgramSettings{Env: []string{"NOWHERE"}}},
+		"folder \"nowhere\" does not exist": {Command: []string{"sh"}, ProgramSettings: agents.ProgramSettings{Dir: "nowhere"}},
+		`"NOWHERE" is not set`:              {Command: []string{"sh"}, ProgramSettings: agents.ProgramSettings{Env: []string{"NOWHERE"}}},
 	} {
-		_, err := s.Agent(t.Context(), rollout.Setup{})
+		_, err := s.Agent(t.Context(), agents.Setup{})
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

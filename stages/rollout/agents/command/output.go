@@ -10,13 +10,13 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// keys are those of a rollout.Output.
+// keys are those of a agents.Output.
 var keys = []string{"trajectory_id", "answer", "reward", "rewards", "metadata", "stop", "error", "traceback"}
 
 // begun matches the beginning of a result, also of one that is broken.
 var begun = regexp.MustCompile(`^\{\s*"(?i:` + strings.Join(keys, "|") + `)"`)
 
-// resultIn returns the part of a program's output that rollout.ReadResult reads:
+// resultIn returns the part of a program's output that agents.ReadResult reads:
 // all of it, or what begins at the last line that begins with "{", if that is
 // a result and other text comes before it.
 func resultIn(out []byte) []byte {

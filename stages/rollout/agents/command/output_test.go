@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // TestTextBeforeAResult does not hide it, and a result that is broken is never
@@ -41,8 +41,8 @@ func TestTextBeforeAResult(t *testing.T) {
 		"loading\n{x}":                                          none,
 		"[\n{\"reward\":1}\n]":                                  none,
 	} {
-		got, err := rollout.ReadResult(resultIn([]byte(out)))
-		var failure *rollout.Failure
+		got, err := agents.ReadResult(resultIn([]byte(out)))
+		var failure *agents.Failure
 		is := none
 		switch {
 		case errors.As(err, &failure):
@@ -58,7 +58,7 @@ func TestTextBeforeAResult(t *testing.T) {
 
 // TestKeysOfResults: all of them are known.
 func TestKeysOfResults(t *testing.T) {
-	of := reflect.TypeFor[rollout.Output]()
+	of := reflect.TypeFor[agents.Output]()
 	for i := range of.NumField() {
 		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); i >= len(keys) || keys[i] != name {
 			t.Errorf("key %q is not one of %q", name, keys)

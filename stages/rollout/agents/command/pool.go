@@ -5,25 +5,25 @@ import (
 	"io"
 	"sync"
 
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // pool starts workers as they are needed, up to a number, and keeps them.
 type pool struct {
-	program rollout.Program
+	program agents.Program
 	slots   chan struct{}
 
 	mu   sync.Mutex
-	idle []*rollout.Worker
+	idle []*agents.Worker
 }
 
-func newPool(n int, p rollout.Program) *pool {
+func newPool(n int, p agents.Program) *pool {
 	// clients require one at start
 	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
 	return &pool{program: p, slots: make(chan struct{}, n)}
 }
 
-func (p *pool) ask(ctx context.Context, at rollout.Attempt, log io.Writer) ([]byte, error) {
+func (p *pool) ask(ctx context.Context, at agents.Attempt, log io.Writer) ([]byte, error) {
 	line, err := at.TaskAt().Line()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (p *pool) ask(ctx context.Context, at rollout.Attempt, log io.Writer) ([]by
 }
 
 // take returns an idle worker that is alive, or a new one.
-func (p *pool) take() (*rollout.Worker, error) {
+func (p *pool) take() (*agents.Worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for n := len(p.idle); n > 0; n = len(p.idle) {
@@ -59,7 +59,7 @@ func (p *pool) take() (*rollout.Worker, error) {
 			return w, nil
 		}
 	}
-	return rollout.StartWorker(p.program)
+	return agents.StartWorker(p.program)
 }
 
 func (p *pool) close() {

@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -28,7 +28,7 @@ import (
 func worker(mode string) int {
 	lines := bufio.NewScanner(os.Stdin)
 	for n := 0; lines.Scan(); n++ {
-		var task rollout.TaskLine
+		var task agents.Task
 		if err := json.Unmarshal(lines.Bytes(), &task); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 9
@@ -72,20 +72,20 @@ func worker(mode string) int {
 	return 0
 }
 
-func newPool(t *testing.T, mode string, workers int) rollout.Agent {
+func newPool(t *testing.T, mode string, workers int) agents.Agent {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := made(t, command.Settings{Command: []string{self, "worker", mode}, Workers: workers,
-		ProgramSettings: rollout.ProgramSettings{Grace: 100 * time.Millisecond, Logs: t.TempDir()}})
-	t.Cleanup(func() { a.(rollout.Closer).Close() })
+		ProgramSettings: agents.ProgramSettings{Grace: 100 * time.Millisecond, Logs: t.TempDir()}})
+	t.Cleanup(func() { a.(agents.Closer).Close() })
 	return a
 }
 
 func TestPoolContract(t *testing.T) {
-	agenttest.Run(t, command.Kind, func(t *testing.T) rollout.Agent { return newPool(t, "", 3) })
+	agenttest.Run(t, command.Kind, func(t *testing.T) agents.Agent { return newPool(t, "", 3) })
 }
 
 // TestWorkersLiveOn: one process makes all attempts, and one that died is
@@ -100,7 +100,7 @@ func TestWorkersLiveOn(t *testing.T) {
 			if len(rec.Calls) != 1 {
 				t.Errorf("%s %d: %d calls", mode, i, len(rec.Calls))
 			}
-			var f *rollout.Failure
+			var f *agents.Failure
 			if err != nil {
 				if !errors.As(err, &f) || f.Class != outcomes.FailAgentExit || !strings.Contains(err.Error(), says) ||
 					!strings.Contains(err.Error(), "exit status 3") {
@@ -136,7 +136,7 @@ func TestLogLinesAreNotAnswers(t *testing.T) {
 		a := newPool(t, mode, 1)
 		for i, fails := range want.fails {
 			result, _, err := agenttest.Attempt(context.Background(), r, a, i)
-			var f *rollout.Failure
+			var f *agents.Failure
 			switch {
 			case fails && (!errors.As(err, &f) || f.Class != outcomes.FailAgentOutput || !strings.Contains(err.Error(), want.says)):
 				t.Errorf("%s, attempt %d: %v", mode, i, err)
@@ -164,7 +164,7 @@ func TestLateWorkerOutputIsDropped(t *testing.T) {
 func TestFloodingWorkerIsEnded(t *testing.T) {
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: schema.TokensChoice})
 	_, _, err := agenttest.Attempt(context.Background(), r, newPool(t, "floods", 1), 1)
-	var f *rollout.Failure
+	var f *agents.Failure
 	if !errors.As(err, &f) || f.Class != outcomes.FailAgentOutput {
 		t.Errorf("%v", err)
 	}
@@ -185,7 +185,7 @@ func TestStandardErrorIsKept(t *testing.T) {
 		for i := range 3 {
 			agenttest.Attempt(context.Background(), r, a, i)
 		}
-		a.(rollout.Closer).Close()
+		a.(agents.Closer).Close()
 		text, err := os.ReadFile(filepath.Join(logs, formats.TrajectoryID("run", "ex-2", 0, 0)+".stderr"))
 		if err != nil || !strings.Contains(string(text), words) || strings.Contains(string(text), "ex-1") {
 			t.Errorf("%v: %d bytes: %.200s", err, len(text), text)

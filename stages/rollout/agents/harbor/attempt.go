@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -76,25 +76,25 @@ func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(s
 	return wants.err(warn)
 }
 
-// Attempt is part of rollout.Agent.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
-	return a.in(ctx, at, func(b *box) (rollout.Result, error) { return b.work(ctx, at) })
+// Attempt is part of agents.Agent.
+func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
+	return a.in(ctx, at, func(b *box) (agents.Result, error) { return b.work(ctx, at) })
 }
 
 // Solve lets a task's own solution work in place of an agent, without a model.
-func (a *agent) Solve(ctx context.Context, e formats.Example) (rollout.Result, error) {
-	return a.in(ctx, rollout.Attempt{Example: e, TrajectoryID: "solution"}, func(b *box) (rollout.Result, error) {
-		return rollout.Result{}, b.solution(ctx)
+func (a *agent) Solve(ctx context.Context, e formats.Example) (agents.Result, error) {
+	return a.in(ctx, agents.Attempt{Example: e, TrajectoryID: "solution"}, func(b *box) (agents.Result, error) {
+		return agents.Result{}, b.solution(ctx)
 	})
 }
 
 // in starts a container, has somebody work in it, and verifies the work.
-func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rollout.Result, error)) (result rollout.Result, err error) {
+func (a *agent) in(ctx context.Context, at agents.Attempt, work func(*box) (agents.Result, error)) (result agents.Result, err error) {
 	task, err := a.taskOf(at.Example)
 	if err != nil {
-		return result, &rollout.Failure{Class: outcomes.FailExample, Err: err}
+		return result, &agents.Failure{Class: outcomes.FailExample, Err: err}
 	}
-	log, err := rollout.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
+	log, err := agents.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
 		return result, err
 	}
@@ -127,14 +127,14 @@ func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rol
 
 // failed gives an error its class, unless the attempt was ended.
 func failed(ctx context.Context, class string, err error) error {
-	var f *rollout.Failure
+	var f *agents.Failure
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &f):
 		return err
 	}
-	return &rollout.Failure{Class: class, Err: err}
+	return &agents.Failure{Class: class, Err: err}
 }
 
 // taskOf returns the listed task of an example.
@@ -149,7 +149,7 @@ func (a *agent) taskOf(e formats.Example) (harbor.Task, error) {
 }
 
 // start starts the container.
-func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err error) {
+func (b *box) start(ctx context.Context, image string, at agents.Attempt) (err error) {
 	if b.dir, err = os.MkdirTemp(b.folder.Path, ""); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/scratch"
 )
 
@@ -84,7 +84,7 @@ func BenchmarkAttempt(b *testing.B) {
 				starts: semaphore.NewWeighted(4), memory: semaphore.NewWeighted(1 << 20), room: 1 << 20}
 			e := example(b, a, root("tasks", "write-file"))
 			for b.Loop() {
-				result, err := a.Attempt(b.Context(), rollout.Attempt{Example: e, TrajectoryID: "t", BaseURL: "http://127.0.0.1:1/t/t/v1"})
+				result, err := a.Attempt(b.Context(), agents.Attempt{Example: e, TrajectoryID: "t", BaseURL: "http://127.0.0.1:1/t/t/v1"})
 				if err != nil || *result.Reward != 1 {
 					b.Fatal(err, result)
 				}

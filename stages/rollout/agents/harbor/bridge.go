@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // bridge serves the recorder to one container, at a Unix socket: whatever is asked
@@ -24,7 +24,7 @@ type bridge struct {
 const socketName = "recorder.sock"
 
 // newBridge listens in a folder. Each user of the container may connect.
-func newBridge(folder string, at rollout.Attempt) (*bridge, error) {
+func newBridge(folder string, at agents.Attempt) (*bridge, error) {
 	base, err := url.Parse(strings.TrimSuffix(at.BaseURL, "/v1"))
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (b *bridge) close() { b.server.Close() }
 // environ returns the variables of an attempt for a program behind the relay, which puts
 // its own address in the place of recorderHost. No proxy that the runtime passes on is
 // between them.
-func (b *box) environ(at rollout.Attempt) []string {
+func (b *box) environ(at agents.Attempt) []string {
 	at.BaseURL = recorderHost + "/v1"
 	direct := "127.0.0.1"
 	if others, ok := b.lookup("no_proxy"); ok {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // none are tests that give nothing, at once or after a while.
@@ -100,7 +100,7 @@ func TestBwrapServers(t *testing.T) {
 }
 
 // wrong says where an attempt's end is not what is wanted.
-func wrong(t *testing.T, result rollout.Result, err error, says string, rewards map[string]float64) {
+func wrong(t *testing.T, result agents.Result, err error, says string, rewards map[string]float64) {
 	t.Helper()
 	if says != "" && (err == nil || !strings.Contains(err.Error(), says)) || says == "" && err != nil {
 		t.Errorf("%v: %+v", err, result.Rewards)

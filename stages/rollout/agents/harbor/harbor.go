@@ -27,21 +27,21 @@ import (
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/regular"
 	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "harbor",
 	Help: "attempt Harbor tasks, each in a container of its own: --examples harbor:DIR --agent harbor",
-	New:  func() rollout.AgentSettings { return &Settings{Harness: Shell, Runtime: "podman"} },
+	New:  func() agents.Settings { return &Settings{Harness: Shell, Runtime: "podman"} },
 }
 
 // Settings are the agent's settings.
 type Settings struct {
-	rollout.ProgramSettings
+	agents.ProgramSettings
 	Harness string   // Shell, a name of named, or a command for sh in the container
 	Setup   string   // file of a shell script that runs in the container before; "" for none
 	Turns   int      // of the shell harness; 0 means defaultTurns
@@ -73,7 +73,7 @@ const verifierVersion = 2
 type agent struct {
 	config  Settings
 	lookup  func(string) (string, bool)
-	client  rollout.Client
+	client  agents.Client
 	taskEnv map[string]string // what tasks may read
 	files   map[string]string
 	setup   []byte
@@ -89,14 +89,14 @@ type agent struct {
 }
 
 // Agent finds the runtime and removes what dead processes left.
-func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	a := &agent{config: *s, client: set.Client, lookup: set.Lookup, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
 	a.config.Harness = command(s.Harness)
 	if a.lookup == nil {
 		a.lookup = os.LookupEnv
 	}
 	if s.Turns < 0 {
-		return nil, rollout.Usage("0 means 50", "--harness-turns %d", s.Turns)
+		return nil, agents.Usage("0 means 50", "--harness-turns %d", s.Turns)
 	}
 	if a.config.Env, err = s.Environ(ctx, set); err != nil {
 		return nil, err
@@ -112,14 +112,14 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 		return nil, err
 	}
 	if _, err := a.runtime.Found(ctx); err != nil {
-		return nil, rollout.Usage("install podman or docker, or name a program with --runtime 'command: WORDS'",
+		return nil, agents.Usage("install podman or docker, or name a program with --runtime 'command: WORDS'",
 			"--runtime %s: %w", s.Runtime, err)
 	}
 	if a.host, err = os.Hostname(); err != nil {
 		return nil, err
 	}
 	if err := sweep(ctx, a.runtime, a.host); err != nil {
-		return nil, rollout.Usage("does `"+s.Runtime+" ps` work for this user?", "--runtime %s: %w", s.Runtime, err)
+		return nil, agents.Usage("does `"+s.Runtime+" ps` work for this user?", "--runtime %s: %w", s.Runtime, err)
 	}
 	if a.relay, err = relayBinary(); err != nil && s.Harness != Shell {
 		return nil, err
@@ -143,14 +143,14 @@ func (a *agent) readSetup(ctx context.Context) (err error) {
 		return nil
 	}
 	if a.setup, err = regular.ReadFile(a.config.Setup, maxSetup); err != nil {
-		return rollout.Usage("", "--harness-setup: %w", err)
+		return agents.Usage("", "--harness-setup: %w", err)
 	}
 	a.files, err = stages.DigestFiles(ctx, []string{a.config.Setup})
 	return err
 }
 
-// Describe is part of rollout.Agent.
-func (a *agent) Describe() rollout.Description {
+// Describe is part of agents.Agent.
+func (a *agent) Describe() agents.Description {
 	params := map[string]any{"harness": a.config.Harness, "verifier": verifierVersion}
 	if a.config.KeepProcesses {
 		params["keep_processes"] = true
@@ -159,15 +159,15 @@ func (a *agent) Describe() rollout.Description {
 		params["turns"] = a.config.turns()
 	}
 	if len(a.config.Env) > 0 {
-		params["env"] = rollout.EnvParams(a.config.Env)
+		params["env"] = agents.EnvParams(a.config.Env)
 	}
 	if len(a.taskEnv) > 0 {
-		params["task_env"] = rollout.EnvParams(joined(a.taskEnv))
+		params["task_env"] = agents.EnvParams(joined(a.taskEnv))
 	}
-	return rollout.Description{Kind: "harbor", Params: params, Files: a.files}
+	return agents.Description{Kind: "harbor", Params: params, Files: a.files}
 }
 
-// Close is part of rollout.Closer: it removes what this process still has.
+// Close is part of agents.Closer: it removes what this process still has.
 func (a *agent) Close() error {
 	a.images.close()
 	if a.folder == nil {

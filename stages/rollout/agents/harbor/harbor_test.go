@@ -24,7 +24,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -68,18 +68,18 @@ func podman(t *testing.T) {
 }
 
 // made makes an agent.
-func made(t *testing.T, change func(*Settings)) rollout.Agent {
+func made(t *testing.T, change func(*Settings)) agents.Agent {
 	t.Helper()
 	s := Kind.New().(*Settings)
 	if change != nil {
 		change(s)
 	}
-	a, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
+	a, err := s.Agent(t.Context(), agents.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := a.(rollout.Closer).Close(); err != nil {
+		if err := a.(agents.Closer).Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -94,7 +94,7 @@ const ask = `wget -qO- --header 'content-type: application/json' --post-data ` +
 	`$OPENAI_BASE_URL/chat/completions`
 
 // example lets an agent list a task folder, and returns its example.
-func example(t testing.TB, a rollout.Agent, folder string) formats.Example {
+func example(t testing.TB, a agents.Agent, folder string) formats.Example {
 	t.Helper()
 	var line bytes.Buffer
 	if err := a.(*agent).List(t.Context(), folder, &line, func(text string) { t.Error(text) }); err != nil {
@@ -112,7 +112,7 @@ func TestConforms(t *testing.T) {
 	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask)} {
 		t.Run(name, func(t *testing.T) {
 			e := example(t, made(t, nil), root("tasks", "write-file"))
-			agenttest.RunOn(t, Kind, func(t *testing.T) rollout.Agent {
+			agenttest.RunOn(t, Kind, func(t *testing.T) agents.Agent {
 				a := made(t, change)
 				example(t, a, root("tasks", "write-file"))
 				return a
@@ -125,8 +125,8 @@ func TestConforms(t *testing.T) {
 }
 
 // attempt makes one attempt at the task of a folder, with an engine that says what script says.
-func attempt(t *testing.T, a rollout.Agent, folder string, script func(recordertest.Request) recordertest.Reply) (
-	rollout.Result, recorder.Record, error) {
+func attempt(t *testing.T, a agents.Agent, folder string, script func(recordertest.Request) recordertest.Reply) (
+	agents.Result, recorder.Record, error) {
 	t.Helper()
 	engine := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true, Script: script}
 	return agenttest.AttemptAt(t.Context(), agenttest.Recorder(t, engine), a, example(t, a, folder))
@@ -180,7 +180,7 @@ func TestBwrap(t *testing.T) {
 
 // class returns the class of an attempt's failure.
 func class(err error) string {
-	var f *rollout.Failure
+	var f *agents.Failure
 	if errors.As(err, &f) {
 		return f.Class
 	}

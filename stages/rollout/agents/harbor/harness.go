@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 )
 
@@ -23,7 +23,7 @@ const (
 )
 
 // work lets the harness work.
-func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Result, err error) {
+func (b *box) work(ctx context.Context, at agents.Attempt) (result agents.Result, err error) {
 	limited, stop := context.WithTimeoutCause(ctx, limit(b.task.Agent.Timeout), errPhase)
 	defer stop()
 	if b.setup != nil {
@@ -41,14 +41,14 @@ func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Resu
 		err = b.inside(limited, at)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errPhase) {
-		return result, &rollout.Failure{Class: outcomes.FailTimeout,
+		return result, &agents.Failure{Class: outcomes.FailTimeout,
 			Err: fmt.Errorf("the agent took longer than the task's %s", b.task.Agent.Timeout)}
 	}
 	return result, err
 }
 
 // inside runs the harness's command in the container, behind the relay.
-func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
+func (b *box) inside(ctx context.Context, at agents.Attempt) error {
 	bridge, err := newBridge(b.dir+"/run", at)
 	if err != nil {
 		return err
@@ -106,13 +106,13 @@ func (b *box) program(ctx context.Context, what string, e Exec) error {
 	case err != nil:
 		return failed(ctx, outcomes.FailAgentExit, fmt.Errorf("%s: %w", what, err))
 	case code == killed:
-		return &rollout.Failure{Class: outcomes.FailLimit,
+		return &agents.Failure{Class: outcomes.FailLimit,
 			Err: fmt.Errorf("%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)}
 	case code == missing && what == theHarness:
-		return &rollout.Failure{Class: outcomes.FailAgentExit,
+		return &agents.Failure{Class: outcomes.FailAgentExit,
 			Err: fmt.Errorf("%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)}
 	case code != 0:
-		return &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
+		return &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
 	}
 	return nil
 }
@@ -139,10 +139,10 @@ var shellTool = json.RawMessage(`{"type":"function","function":{"name":"shell","
 	`"parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}}`)
 
 // shell is a conversation in which the model has a shell in the container.
-func (b *box) shell(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (b *box) shell(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	env, err := b.resolve(ctx, b.task, "agent")
 	if err != nil {
-		return rollout.Result{}, failed(ctx, outcomes.FailExample, err)
+		return agents.Result{}, failed(ctx, outcomes.FailExample, err)
 	}
 	env = append(env, b.config.Env...)
 	return chat.Loop{Client: b.client, Turns: b.config.turns(), Fields: map[string]any{"tools": []json.RawMessage{shellTool}},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // list is a script for sh that prints its own process and the state of all.
@@ -126,7 +126,7 @@ func (b *box) keeps() bool { return b.config.KeepProcesses || b.task.KeepProcess
 // ended: the answer may have been one of them.
 func missed(left []string, err error) error {
 	names := strings.Join(slices.Compact(left[:min(len(left), 10)]), ", ")
-	return &rollout.Failure{Class: outcomes.FailVerifier, Err: fmt.Errorf("the agent left processes running (%s), which were ended before the tests, and %w; "+
+	return &agents.Failure{Class: outcomes.FailVerifier, Err: fmt.Errorf("the agent left processes running (%s), which were ended before the tests, and %w; "+
 		"if the task asks for a running program, use --keep-processes", names, err)}
 }
 

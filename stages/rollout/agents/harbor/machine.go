@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/kballard/go-shellquote"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // newRuntime makes the runtime that --runtime names.
@@ -25,7 +25,7 @@ func newRuntime(text string) (Runtime, error) {
 			return commands(list), nil
 		}
 	}
-	return nil, rollout.Usage("write podman, docker, bwrap or 'command: WORDS'", "--runtime %q", text)
+	return nil, agents.Usage("write podman, docker, bwrap or 'command: WORDS'", "--runtime %q", text)
 }
 
 // closeInherited lets no runtime, and no container, inherit what whoever started this process left open.
@@ -47,12 +47,12 @@ func relayBinary() (string, error) {
 	}
 	f, err := elf.Open(self)
 	if err != nil {
-		return "", rollout.Usage("use --harness "+Shell+", or Linux", "a relay for containers needs a Linux binary: %w", err)
+		return "", agents.Usage("use --harness "+Shell+", or Linux", "a relay for containers needs a Linux binary: %w", err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return "", rollout.Usage("build it with CGO_ENABLED=0, or use a released one",
+			return "", agents.Usage("build it with CGO_ENABLED=0, or use a released one",
 				"%s needs libraries that a container may not have", self)
 		}
 	}

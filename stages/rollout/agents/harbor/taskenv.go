@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -61,7 +61,7 @@ func (a *agent) resolve(ctx context.Context, t harbor.Task, key string) ([]strin
 	if err := needed.err(nil); err != nil {
 		return nil, err
 	}
-	var settings rollout.ProgramSettings
+	var settings agents.ProgramSettings
 	at := slices.IndexFunc(t.Phases(), func(p harbor.NamedPhase) bool { return p.Key == key })
 	for name, value := range t.Phases()[at].Env {
 		if from, otherwise, _, is := harbor.Template(value); is {
@@ -73,7 +73,7 @@ func (a *agent) resolve(ctx context.Context, t harbor.Task, key string) ([]strin
 		settings.Env = append(settings.Env, name+"="+value)
 	}
 	slices.Sort(settings.Env)
-	return settings.Environ(ctx, rollout.Setup{})
+	return settings.Environ(ctx, agents.Setup{})
 }
 
 // wanted are the names of tasks that ask for variables that --task-env does not give them,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // bubblewrap skips a test where it makes no namespace.
@@ -44,7 +44,7 @@ func changed(t *testing.T, runtime string, files map[string]string) string {
 }
 
 // on makes an agent of a runtime.
-func on(t *testing.T, runtime string, change func(*Settings)) rollout.Agent {
+func on(t *testing.T, runtime string, change func(*Settings)) agents.Agent {
 	t.Helper()
 	return made(t, func(s *Settings) {
 		if s.Runtime = runtime; change != nil {
@@ -97,13 +97,13 @@ env = {FOURTH = "canary-fourth", PYTHONPATH = "/canary-python"}
 	})
 	seen := watched(t, program)
 	harness := `[ $SECOND = canary-second ] && [ $KEY = canary-key ] && printf '%s|%s' "$FIRST" "$PLAIN_OF_OPERATOR" > first`
-	for name, make := range map[string]func() (rollout.Result, error){
-		"harness": func() (rollout.Result, error) {
+	for name, make := range map[string]func() (agents.Result, error){
+		"harness": func() (agents.Result, error) {
 			a := on(t, runtime, func(s *Settings) { s.Harness, s.Env = harness, []string{"KEY=canary-key"} })
 			result, _, err := attempt(t, a, task, nil)
 			return result, err
 		},
-		"solution": func() (rollout.Result, error) {
+		"solution": func() (agents.Result, error) {
 			a := on(t, runtime, nil)
 			return a.(*agent).Solve(t.Context(), example(t, a, task))
 		},

@@ -16,16 +16,16 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 const testsPath = "/tests"
 
 // verify ends what the agent left, copies the tests in, runs them and reads the rewards.
 // Their exit code says nothing, as in Harbor.
-func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result, error) {
-	wrong := func(err error) (rollout.Result, error) {
-		return rollout.Result{}, failed(ctx, outcomes.FailVerifier, fmt.Errorf("the verifier: %w", err))
+func (b *box) verify(ctx context.Context, result agents.Result) (agents.Result, error) {
+	wrong := func(err error) (agents.Result, error) {
+		return agents.Result{}, failed(ctx, outcomes.FailVerifier, fmt.Errorf("the verifier: %w", err))
 	}
 	env, err := b.resolve(ctx, b.task, "verifier")
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result
 }
 
 // rewarded adds the rewards to what the harness left.
-func (b *box) rewarded(result rollout.Result, rewards map[string]float64) rollout.Result {
+func (b *box) rewarded(result agents.Result, rewards map[string]float64) agents.Result {
 	if total, ok := rewards[harbor.Total]; ok {
 		result.Reward = &total
 	} else if len(rewards) == 1 {

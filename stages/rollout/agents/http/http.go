@@ -34,18 +34,18 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "http",
 	Help: "call a service with each trajectory's base URL: --agent 'http: URL'",
-	New:  func() rollout.AgentSettings { return &Settings{} },
+	New:  func() agents.Settings { return &Settings{} },
 }
 
 // Settings are the agent's: its address.
-type Settings struct{ rollout.ServiceSettings }
+type Settings struct{ agents.ServiceSettings }
 
 const (
 	maxAnswer = 1 << 20
@@ -54,12 +54,12 @@ const (
 )
 
 type agent struct {
-	service rollout.Service
+	service agents.Service
 	client  remote.Client
 }
 
 // Agent checks the address; nothing is sent there yet.
-func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
+func (s *Settings) Agent(context.Context, agents.Setup) (agents.Agent, error) {
 	service, err := s.Service("http")
 	if err != nil {
 		return nil, err
@@ -69,40 +69,40 @@ func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) 
 			Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
 }
 
-// Describe is part of rollout.Agent.
-func (a *agent) Describe() rollout.Description {
-	return rollout.Description{Kind: "http", Params: a.service.Params()}
+// Describe is part of agents.Agent.
+func (a *agent) Describe() agents.Description {
+	return agents.Description{Kind: "http", Params: a.service.Params()}
 }
 
 // Files is part of rollout.Files: the connections to the service, from it to
 // the recording proxy, and on to the engine.
 func (a *agent) Files() int { return 3 }
 
-// Close is part of rollout.Closer.
+// Close is part of agents.Closer.
 func (a *agent) Close() error {
 	a.client.HTTP.CloseIdleConnections()
 	return nil
 }
 
-// Attempt is part of rollout.Agent. A service that cannot be reached got no
+// Attempt is part of agents.Agent. A service that cannot be reached got no
 // request, so it is retried for a while.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	task, err := at.TaskAt().Line()
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	body, err := remote.Retry(ctx, tries, first, func() ([]byte, error) { return a.post(ctx, task) })
 	var large remote.TooLargeError
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return rollout.Result{}, context.Cause(ctx)
+		return agents.Result{}, context.Cause(ctx)
 	case errors.As(err, &large):
-		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentOutput,
+		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentOutput,
 			Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
 	case err != nil:
-		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailAgentExit, Err: err}
+		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: err}
 	}
-	return rollout.ReadResult(body)
+	return agents.ReadResult(body)
 }
 
 func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	agent "github.com/rollmill/rollmill/stages/rollout/agents/http"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -25,7 +25,7 @@ import (
 // service asks the model about each task and then says what says says.
 func service(says string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var task rollout.TaskLine
+		var task agents.Task
 		if err := json.NewDecoder(r.Body).Decode(&task); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -44,7 +44,7 @@ func service(says string) http.Handler {
 	})
 }
 
-func newAgent(t *testing.T, says string) rollout.Agent {
+func newAgent(t *testing.T, says string) agents.Agent {
 	t.Helper()
 	s := httptest.NewServer(service(says))
 	t.Cleanup(s.Close)
@@ -52,12 +52,12 @@ func newAgent(t *testing.T, says string) rollout.Agent {
 }
 
 func settings(words ...string) *agent.Settings {
-	return &agent.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: words}, Key: "secret"}}
+	return &agent.Settings{ServiceSettings: agents.ServiceSettings{Arguments: agents.Arguments{Words: words}, Key: "secret"}}
 }
 
-func at(t *testing.T, url string) rollout.Agent {
+func at(t *testing.T, url string) agents.Agent {
 	t.Helper()
-	a, err := settings(url).Agent(t.Context(), rollout.Setup{})
+	a, err := settings(url).Agent(t.Context(), agents.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func at(t *testing.T, url string) rollout.Agent {
 func TestContract(t *testing.T) {
 	s := httptest.NewServer(service(""))
 	defer s.Close()
-	agenttest.Run(t, agent.Kind, func(t *testing.T) rollout.Agent { return at(t, s.URL) })
+	agenttest.Run(t, agent.Kind, func(t *testing.T) agents.Agent { return at(t, s.URL) })
 }
 
 func TestServiceAnswers(t *testing.T) {
@@ -81,7 +81,7 @@ func TestServiceAnswers(t *testing.T) {
 		{strings.Repeat("x", 2<<20), ``, ``, outcomes.FailAgentOutput},
 	} {
 		result, rec, err := agenttest.Attempt(context.Background(), r, newAgent(t, c.says), 1)
-		var f *rollout.Failure
+		var f *agents.Failure
 		if errors.As(err, &f); (err != nil) != (c.class != "") || f != nil && f.Class != c.class || len(rec.Calls) != 1 {
 			t.Errorf("%.40s: %v", c.says, err)
 		}
@@ -156,7 +156,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 		`"api_key"`:          settings("http://host/run?api_key=hunter2"),
 		"names none":         settings("version=,http://host/"),
 	} {
-		_, err := s.Agent(t.Context(), rollout.Setup{})
+		_, err := s.Agent(t.Context(), agents.Setup{})
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), what) || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%s: %v", what, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // routes of the stream of raw steps: the versioned one, and that of servers
@@ -30,11 +30,11 @@ const (
 )
 
 // ask makes one attempt. It returns nothing if the server did not begin to
-// answer; the error is then a *rollout.Failure.
-func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stream, error) {
+// answer; the error is then a *agents.Failure.
+func (a *agent) ask(ctx context.Context, at agents.Attempt, body []byte) (*stream, error) {
 	resp, err := remote.Retry(ctx, tries, first, func() (*http.Response, error) { return a.begin(ctx, at, body) })
 	if err != nil {
-		var f *rollout.Failure
+		var f *agents.Failure
 		if errors.As(err, &f) {
 			return nil, f
 		}
@@ -46,7 +46,7 @@ func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stre
 
 // begin posts to the first existing route, and returns once the server answers
 // with a stream.
-func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*http.Response, error) {
+func (a *agent) begin(ctx context.Context, at agents.Attempt, body []byte) (*http.Response, error) {
 	var last error
 	for _, route := range routes {
 		resp, err := a.post(ctx, a.service.URL.String()+route, at, body)
@@ -66,7 +66,7 @@ func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*ht
 	return nil, last
 }
 
-func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []byte) (*http.Response, error) {
+func (a *agent) post(ctx context.Context, to string, at agents.Attempt, body []byte) (*http.Response, error) {
 	q := url.Values{"filter_steps": {strings.Join(wanted, ",")}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to+"?"+q.Encode(), bytes.NewReader(body))
 	if err != nil {

@@ -55,22 +55,23 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "nat",
 	Help: "call a NeMo Agent Toolkit server and rebuild conversations from its intermediate steps: --agent 'nat: URL'",
-	New:  func() rollout.AgentSettings { return &Settings{} },
+	New:  func() agents.Settings { return &Settings{} },
 }
 
 // Settings are the agent's settings.
 type Settings struct {
-	rollout.ServiceSettings
+	agents.ServiceSettings
 	Request    string // template of the request's body; "" for defaultBody
 	ResultPath string // JSON path of the answer within the workflow's; "" for the whole
 }
@@ -86,8 +87,8 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 
 type agent struct {
 	config  Settings
-	setup   rollout.Setup
-	service rollout.Service // its URL has no route
+	setup   agents.Setup
+	service agents.Service // its URL has no route
 	body    *template.Template
 	result  jp.Expr // nil for the whole answer
 	client  *http.Client
@@ -97,26 +98,26 @@ type agent struct {
 const defaultBody = `{"input_message": {{json .question}}}`
 
 // Agent checks the address, the template and the path; nothing is sent yet.
-func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, error) {
+func (s *Settings) Agent(_ context.Context, set agents.Setup) (agents.Agent, error) {
 	c := *s
 	service, err := c.Service("nat")
 	if err != nil {
 		return nil, err
 	}
 	if service.URL.RawQuery != "" {
-		return nil, rollout.Usage("write http://HOST:PORT",
+		return nil, agents.Usage("write http://HOST:PORT",
 			"agent nat: the URL has a query, which the server's routes do not support")
 	}
 	service.URL = base(service.URL)
 	a := &agent{config: c, setup: set, service: service, client: remote.NewHTTP(math.MaxInt)}
 	a.setup.TargetModel = cmp.Or(set.TargetModel, set.Model)
 	a.config.Request = cmp.Or(c.Request, defaultBody)
-	if a.body, err = rollout.Template("--request", a.config.Request, "{{json .question}}"); err != nil {
+	if a.body, err = agents.Template("--request", a.config.Request, "{{json .question}}"); err != nil {
 		return nil, err
 	}
 	if c.ResultPath != "" && c.ResultPath != "$" {
 		if a.result, err = jp.ParseString(c.ResultPath); err != nil {
-			return nil, rollout.Usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w",
+			return nil, agents.Usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w",
 				c.ResultPath, err)
 		}
 	}
@@ -136,32 +137,32 @@ func base(u *url.URL) *url.URL {
 	return out
 }
 
-// Describe is part of rollout.Agent.
-func (a *agent) Describe() rollout.Description {
+// Describe is part of agents.Agent.
+func (a *agent) Describe() agents.Description {
 	params := a.service.Params()
 	maps.Copy(params, map[string]any{"request": a.config.Request, "result_path": a.config.ResultPath,
 		"target_model": a.setup.TargetModel, "target_functions": a.setup.Functions, "no_logprobs": a.setup.NoLogprobs,
 		"accept_finish": a.setup.AcceptFinish, "train_alternatives": a.setup.TrainAlternatives})
-	return rollout.Description{Kind: "nat", Params: params}
+	return agents.Description{Kind: "nat", Params: params}
 }
 
-// Close is part of rollout.Closer.
+// Close is part of agents.Closer.
 func (a *agent) Close() error {
 	a.client.CloseIdleConnections()
 	return nil
 }
 
-// Paid is part of rollout.Paid.
+// Paid is part of agents.Paid.
 func (a *agent) Paid() {}
 
-// Attempt is part of rollout.Agent; the runner calls Stored.
-func (a *agent) Attempt(context.Context, rollout.Attempt) (rollout.Result, error) {
-	return rollout.Result{}, errors.New("agent nat's calls pass no recorder")
+// Attempt is part of agents.Agent; the runner calls Stored.
+func (a *agent) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
+	return agents.Result{}, errors.New("agent nat's calls pass no recorder")
 }
 
-// Stored is part of rollout.Stored: the row is complete, whether or not the
+// Stored is part of agents.Stored: the row is complete, whether or not the
 // workflow failed.
-func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Trajectory, error) {
+func (a *agent) Stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
 	body, err := a.request(at)
 	if err != nil {
 		return formats.Trajectory{}, err
@@ -176,7 +177,7 @@ func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Traject
 	return a.row(s, broken), nil
 }
 
-func (a *agent) request(at rollout.Attempt) ([]byte, error) {
+func (a *agent) request(at agents.Attempt) ([]byte, error) {
 	fields := map[string]any{}
 	_ = json.Unmarshal(at.Example.Fields, &fields)
 	for name, v := range map[string]any{"id": at.Example.ID, "question": at.Example.Question, "answer": at.Example.Answer} {
@@ -276,7 +277,7 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 	if state == outcomes.FinishTruncated {
 		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	}
-	var f *rollout.Failure
+	var f *agents.Failure
 	switch {
 	case s.failed != nil:
 		f = s.failed

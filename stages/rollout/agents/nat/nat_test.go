@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
@@ -73,31 +73,31 @@ func langchain() []string {
 // config is the agent's settings, and the stage's.
 type config struct {
 	nat.Settings
-	rollout.Setup
+	agents.Setup
 }
 
 func at(url string) config {
-	return config{nat.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{url}}}},
-		rollout.Setup{TargetModel: "policy"}}
+	return config{nat.Settings{ServiceSettings: agents.ServiceSettings{Arguments: agents.Arguments{Words: []string{url}}}},
+		agents.Setup{TargetModel: "policy"}}
 }
 
-func newAgent(t *testing.T, c config) rollout.Stored {
+func newAgent(t *testing.T, c config) agents.Stored {
 	t.Helper()
 	a, err := c.Agent(t.Context(), c.Setup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = a.(rollout.Closer).Close() })
-	return a.(rollout.Stored)
+	t.Cleanup(func() { _ = a.(agents.Closer).Close() })
+	return a.(agents.Stored)
 }
 
 // attempt makes one, whole as the runner would keep it.
 func attempt(t *testing.T, c config) formats.Trajectory {
 	t.Helper()
 	e := agenttest.Example(1)
-	row, err := newAgent(t, c).Stored(t.Context(), rollout.Attempt{Example: e, TrajectoryID: "t-1"})
+	row, err := newAgent(t, c).Stored(t.Context(), agents.Attempt{Example: e, TrajectoryID: "t-1"})
 	if err != nil {
-		var f *rollout.Failure
+		var f *agents.Failure
 		if !errors.As(err, &f) {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestFinishReasonsOfWorkflows(t *testing.T) {
 // TestBudgetsCountWorkflows: their calls pass no recorder, but their rows say
 // what they cost.
 func TestBudgetsCountWorkflows(t *testing.T) {
-	if _, paid := newAgent(t, at("http://c")).(rollout.Paid); !paid {
+	if _, paid := newAgent(t, at("http://c")).(agents.Paid); !paid {
 		t.Error("agent nat's attempts are not counted")
 	}
 }
@@ -428,7 +428,7 @@ func TestLongLinesAndEndlessStreams(t *testing.T) {
 	s := nattest.New(t, func(object) *nattest.Play { return &nattest.Play{Lines: langchain(), Fault: nattest.Drip} })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := newAgent(t, at(s.URL)).Stored(ctx, rollout.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := newAgent(t, at(s.URL)).Stored(ctx, agents.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an endless stream: %v", err)
 	}
 }
@@ -462,7 +462,7 @@ func TestLongStreamsDoNotWaitForEachOther(t *testing.T) {
 
 func TestContract(t *testing.T) {
 	s := plays(t, langchain()...)
-	agenttest.RunStored(t, nat.Kind, func(t *testing.T) rollout.Agent {
+	agenttest.RunStored(t, nat.Kind, func(t *testing.T) agents.Agent {
 		c := at(s.URL)
 		c.Request = `{{if eq .id "ex-99"}}{{.missing}}{{end}}{"input_message": {{json .question}}}`
 		a, err := c.Agent(t.Context(), c.Setup)
@@ -492,7 +492,7 @@ func TestWrongWordsAreRefused(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if text, _ := json.Marshal(newAgent(t, at("http://c/generate/full/")).(rollout.Agent).Describe()); !strings.Contains(string(text), `"path":"/"`) {
+	if text, _ := json.Marshal(newAgent(t, at("http://c/generate/full/")).(agents.Agent).Describe()); !strings.Contains(string(text), `"path":"/"`) {
 		t.Errorf("%s", text)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // maxStream is the most that one attempt's stream may hold.
@@ -23,7 +23,7 @@ type stream struct {
 	values []json.RawMessage // pieces of the answer, in order
 	steps  []nat.Step        // in the order of their arrival
 	trace  string            // the server's id of the run, or ""
-	failed *rollout.Failure  // the workflow's own, or nil
+	failed *agents.Failure   // the workflow's own, or nil
 }
 
 // readStream reads a /full stream: records of one line, whose first word before
@@ -134,6 +134,6 @@ func (s *stream) answer() (text string, value any) {
 	return text, value
 }
 
-func failure(class, format string, args ...any) *rollout.Failure {
-	return &rollout.Failure{Class: class, Err: fmt.Errorf(format, args...)}
+func failure(class, format string, args ...any) *agents.Failure {
+	return &agents.Failure{Class: class, Err: fmt.Errorf(format, args...)}
 }

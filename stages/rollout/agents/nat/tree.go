@@ -10,8 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
+	"github.com/rollmill/rollmill/formats/tree"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 type builder struct {
@@ -21,8 +21,8 @@ type builder struct {
 	loose     bool     // logprobs are not needed
 	accept    []string
 	tree      tree.Tree
-	ids       map[string]int   // the framework's ids of sampled messages
-	failed    *rollout.Failure // what is wrong with a target call's logprobs
+	ids       map[string]int  // the framework's ids of sampled messages
+	failed    *agents.Failure // what is wrong with a target call's logprobs
 }
 
 // latency returns the time between a call's events, in milliseconds; 0 if the
@@ -110,7 +110,7 @@ func (b *builder) toolSet(c *nat.Call) int32 {
 
 // tokens gives a sampled message its logprobs and, if the entries have them,
 // token ids; otherwise it returns the fault.
-func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *rollout.Failure {
+func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *agents.Failure {
 	var l struct {
 		Content []struct {
 			Token   string

@@ -31,23 +31,24 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "replay",
 	Help: "return the stored trajectories of an earlier rollout as if they were new: --agent 'replay: DATASET'",
-	New:  func() rollout.AgentSettings { return &Settings{} },
+	New:  func() agents.Settings { return &Settings{} },
 }
 
 // Settings are the agent's: the URI of its dataset.
-type Settings struct{ rollout.Arguments }
+type Settings struct{ agents.Arguments }
 
 // Declare declares nothing.
 func (*Settings) Declare(*plugin.Declarer) {}
 
 type agent struct {
-	setup  rollout.Setup
+	setup  agents.Setup
 	data   *dataset.Dataset
 	places []place // sorted
 }
@@ -63,9 +64,9 @@ func hash(example string, generation int32) uint64 {
 }
 
 // Agent opens the dataset and reads which attempts it holds.
-func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (rollout.Agent, error) {
+func (s *Settings) Agent(ctx context.Context, set agents.Setup) (agents.Agent, error) {
 	if len(s.Words) != 1 {
-		return nil, rollout.Usage("--agent 'replay: runs/earlier/epoch-0/rollout'", "agent replay needs one dataset")
+		return nil, agents.Usage("--agent 'replay: runs/earlier/epoch-0/rollout'", "agent replay needs one dataset")
 	}
 	d, err := dataset.Open(ctx, s.Words[0], dataset.OpenOptions{Kind: schema.KindTrajectories})
 	if err != nil {
@@ -90,17 +91,17 @@ func (a *agent) index(ctx context.Context) error {
 	return nil
 }
 
-// Describe is part of rollout.Agent.
-func (a *agent) Describe() rollout.Description {
+// Describe is part of agents.Agent.
+func (a *agent) Describe() agents.Description {
 	params := map[string]any{"rows": a.data.RowsDigest.String()}
 	if a.setup.TargetModel != "" {
 		params["target_model"] = a.setup.TargetModel
 	}
-	return rollout.Description{Kind: "replay", Params: params}
+	return agents.Description{Kind: "replay", Params: params}
 }
 
-// Stored is part of rollout.Stored.
-func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Trajectory, error) {
+// Stored is part of agents.Stored.
+func (a *agent) Stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
 	hash := hash(at.Example.ID, int32(at.Generation))
 	from, _ := slices.BinarySearchFunc(a.places, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
 	for _, p := range a.places[from:] {
@@ -116,13 +117,13 @@ func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Traject
 			return rows[0], nil
 		}
 	}
-	return formats.Trajectory{}, &rollout.Failure{Class: outcomes.FailExample,
+	return formats.Trajectory{}, &agents.Failure{Class: outcomes.FailExample,
 		Err: fmt.Errorf("the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)}
 }
 
-// Attempt is part of rollout.Agent; the runner calls Stored.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
-	return rollout.Result{}, fmt.Errorf("agent replay asks no model")
+// Attempt is part of agents.Agent; the runner calls Stored.
+func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
+	return agents.Result{}, fmt.Errorf("agent replay asks no model")
 }
 
 // aim makes the calls that the setup names the targets, if it names any.

@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
@@ -36,7 +37,7 @@ func record(t *testing.T) (uri string, o rollout.Options) {
 		}
 		return recordertest.Fault{}
 	}}).Start(t)
-	agent, err := (&chat.Settings{}).Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
+	agent, err := (&chat.Settings{}).Agent(t.Context(), agents.Setup{Client: openai.Client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +53,12 @@ func record(t *testing.T) (uri string, o rollout.Options) {
 	return o.Out.URI, o
 }
 
-func newAgent(t *testing.T, uri string) rollout.Agent {
+func newAgent(t *testing.T, uri string) agents.Agent {
 	t.Helper()
-	return made(t, uri, rollout.Setup{})
+	return made(t, uri, agents.Setup{})
 }
 
-func made(t *testing.T, uri string, set rollout.Setup) rollout.Agent {
+func made(t *testing.T, uri string, set agents.Setup) agents.Agent {
 	t.Helper()
 	a, err := settings(uri).Agent(t.Context(), set)
 	if err != nil {
@@ -67,12 +68,12 @@ func made(t *testing.T, uri string, set rollout.Setup) rollout.Agent {
 }
 
 func settings(words ...string) *replay.Settings {
-	return &replay.Settings{Arguments: rollout.Arguments{Words: words}}
+	return &replay.Settings{Arguments: agents.Arguments{Words: words}}
 }
 
 func TestContract(t *testing.T) {
 	uri, _ := record(t)
-	agenttest.RunStored(t, replay.Kind, func(t *testing.T) rollout.Agent { return newAgent(t, uri) })
+	agenttest.RunStored(t, replay.Kind, func(t *testing.T) agents.Agent { return newAgent(t, uri) })
 }
 
 func rows(t *testing.T, uri string) []formats.Trajectory {
@@ -125,7 +126,7 @@ func TestOtherTargets(t *testing.T) {
 	uri, o := record(t)
 	maxRate := 1.0
 	o.Model, o.Endpoints, o.MaxFailureRate = "", nil, &maxRate
-	again := func(c rollout.Setup) map[string]int {
+	again := func(c agents.Setup) map[string]int {
 		t.Helper()
 		o.Agent, o.Out.URI, o.TargetModel, o.Functions = made(t, uri, c), filepath.Join(t.TempDir(), "again"), c.TargetModel, c.Functions
 		if _, err := rollout.Run(context.Background(), o); err != nil {
@@ -146,13 +147,13 @@ func TestOtherTargets(t *testing.T) {
 	kept := map[string]int{"ok ": 4, "failed engine_refused": 2}
 	none := map[string]int{"failed no_calls": 4, "failed engine_refused": 2}
 	for _, c := range []struct {
-		setup rollout.Setup
+		setup agents.Setup
 		want  map[string]int
 	}{
-		{rollout.Setup{Model: "next"}, kept}, // what is asked for is no target
-		{rollout.Setup{TargetModel: "policy"}, kept},
-		{rollout.Setup{TargetModel: "judge"}, none},
-		{rollout.Setup{Functions: []string{"act"}}, none},
+		{agents.Setup{Model: "next"}, kept}, // what is asked for is no target
+		{agents.Setup{TargetModel: "policy"}, kept},
+		{agents.Setup{TargetModel: "judge"}, none},
+		{agents.Setup{Functions: []string{"act"}}, none},
 	} {
 		if diff := cmp.Diff(c.want, again(c.setup)); diff != "" {
 			t.Errorf("%+v: %s", c.setup, diff)
@@ -161,7 +162,7 @@ func TestOtherTargets(t *testing.T) {
 	o.Model = "judge"
 	ids := map[string]bool{}
 	for _, target := range []string{"", "judge"} { // the model that is asked for may be the target, or nothing
-		a := made(t, uri, rollout.Setup{Model: o.Model, TargetModel: target})
+		a := made(t, uri, agents.Setup{Model: o.Model, TargetModel: target})
 		o.Agent, o.TargetModel, o.Functions, o.Out.URI = a, target, nil, filepath.Join(t.TempDir(), "model")
 		report, err := rollout.Run(context.Background(), o)
 		if ids[report.Identity] = true; err != nil {
@@ -196,7 +197,7 @@ func TestAimedAtAnotherModel(t *testing.T) {
 	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	for want, c := range map[string]rollout.Setup{
+	for want, c := range map[string]agents.Setup{
 		"ok  policy 2":               {},
 		"ok  policy 3":               {TargetModel: "policy"},
 		"ok  policy 1":               {Functions: []string{"plan"}},
@@ -204,7 +205,7 @@ func TestAimedAtAnotherModel(t *testing.T) {
 		"ok  judge 0":                {TargetModel: "judge", NoLogprobs: true},
 		"failed no_calls policy 0":   {Functions: []string{"weigh"}},
 	} {
-		got, err := made(t, uri, c).(rollout.Stored).Stored(t.Context(), rollout.Attempt{Example: agenttest.Example(1)})
+		got, err := made(t, uri, c).(agents.Stored).Stored(t.Context(), agents.Attempt{Example: agenttest.Example(1)})
 		if is := fmt.Sprint(got.Status, " ", got.FailureClass, " ", got.Model, " ", got.SampledTokens); err != nil || is != want {
 			t.Errorf("%+v: %s, %v, want %s", c, is, err, want)
 		}
@@ -212,10 +213,10 @@ func TestAimedAtAnotherModel(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	if _, err := settings().Agent(t.Context(), rollout.Setup{}); err == nil {
+	if _, err := settings().Agent(t.Context(), agents.Setup{}); err == nil {
 		t.Error("no dataset is good enough")
 	}
-	if _, err := settings(t.TempDir()).Agent(t.Context(), rollout.Setup{}); err == nil {
+	if _, err := settings(t.TempDir()).Agent(t.Context(), agents.Setup{}); err == nil {
 		t.Error("an empty folder is a dataset")
 	}
 }

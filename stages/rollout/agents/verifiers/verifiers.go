@@ -28,15 +28,15 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	service "github.com/rollmill/rollmill/stages/rollout/agents/http"
 )
 
 // Kind is the agent's entry in agents.
-var Kind = plugin.Kind[rollout.AgentSettings]{
+var Kind = plugin.Kind[agents.Settings]{
 	Name: "verifiers",
 	Help: "attempt the tasks of an environment of the Python package verifiers: --examples verifiers:NAME --agent verifiers",
-	New:  func() rollout.AgentSettings { return &Settings{Python: "python3"} },
+	New:  func() agents.Settings { return &Settings{Python: "python3"} },
 }
 
 // startTime is how long an environment may take to load; its data may come from a hub.
@@ -44,7 +44,7 @@ const startTime = 10 * time.Minute
 
 // Settings are the agent's settings.
 type Settings struct {
-	rollout.ProgramSettings
+	agents.ProgramSettings
 	Args   map[string]any // of the environment
 	Python string
 }
@@ -77,39 +77,39 @@ type server struct {
 	process *process.Process
 	stdin   io.Closer
 	url     string
-	asks    rollout.Agent
+	asks    agents.Agent
 }
 
 // Agent makes the agent; the environment is loaded by the first attempt.
-func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	a := &agent{config: *s, servers: map[string]*server{}}
 	a.config.Env, err = s.Environ(ctx, set)
 	return a, err
 }
 
-// Describe is part of rollout.Agent. The environment and the version of verifiers are
+// Describe is part of agents.Agent. The environment and the version of verifiers are
 // in the examples.
-func (a *agent) Describe() rollout.Description {
+func (a *agent) Describe() agents.Description {
 	params := map[string]any{}
 	if len(a.config.Args) > 0 {
 		params["env_args"] = a.config.Args
 	}
 	if len(a.config.Env) > 0 {
-		params["env"] = rollout.EnvParams(a.config.Env)
+		params["env"] = agents.EnvParams(a.config.Env)
 	}
-	return rollout.Description{Kind: "verifiers", Params: params}
+	return agents.Description{Kind: "verifiers", Params: params}
 }
 
 // Files is part of rollout.Files, as agent http's are.
 func (a *agent) Files() int { return 3 }
 
-func (a *agent) program(command ...string) rollout.Program {
+func (a *agent) program(command ...string) agents.Program {
 	words := append([]string{a.config.Python, "-m", "rollmill.verifiers"}, command...)
 	if len(a.config.Args) > 0 {
 		args, _ := json.Marshal(a.config.Args) // it was read from JSON
 		words = append(words, "--args", string(args))
 	}
-	return rollout.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
+	return agents.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
 // List writes an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
@@ -119,7 +119,7 @@ func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(stri
 	name, count, _ := strings.Cut(name, ":")
 	s, err := a.server(ctx, name)
 	if err != nil {
-		return rollout.Usage("does --python have the packages rollmill, verifiers and the environment's own?", "%w", err)
+		return agents.Usage("does --python have the packages rollmill, verifiers and the environment's own?", "%w", err)
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+url.PathEscape(count), nil)
 	if err != nil {
@@ -132,22 +132,22 @@ func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(stri
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
-		return rollout.Usage("", "environment %s: %s", name, text)
+		return agents.Usage("", "environment %s: %s", name, text)
 	}
 	_, err = io.Copy(to, answer.Body)
 	return err
 }
 
-// Attempt is part of rollout.Agent.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+// Attempt is part of agents.Agent.
+func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var fields struct{ Environment string }
 	if json.Unmarshal(at.Example.Fields, &fields) != nil || fields.Environment == "" {
-		return rollout.Result{}, &rollout.Failure{Class: outcomes.FailExample,
+		return agents.Result{}, &agents.Failure{Class: outcomes.FailExample,
 			Err: fmt.Errorf("example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)}
 	}
 	s, err := a.server(ctx, fields.Environment)
 	if err != nil {
-		return rollout.Result{}, err
+		return agents.Result{}, err
 	}
 	return s.asks.Attempt(ctx, at)
 }
@@ -177,7 +177,7 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 	p, stdin, stdout, err := process.Program{Words: program.Words, Dir: program.Dir, Env: program.Env, Grace: program.Grace,
 		Stderr: tail}.StartPiped(context.WithoutCancel(ctx), 0)
 	if err != nil {
-		return nil, &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("starting %s: %w", program.Words[0], err)}
+		return nil, &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("starting %s: %w", program.Words[0], err)}
 	}
 	defer stdout.Close() // it says no more
 	var first struct{ URL string }
@@ -191,21 +191,21 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &rollout.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
+		return nil, &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
 	}
-	asks, err := (&service.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{first.URL}}}}).
-		Agent(ctx, rollout.Setup{})
+	asks, err := (&service.Settings{ServiceSettings: agents.ServiceSettings{Arguments: agents.Arguments{Words: []string{first.URL}}}}).
+		Agent(ctx, agents.Setup{})
 	return &server{p, stdin, first.URL, asks}, err
 }
 
-// Close is part of rollout.Closer.
+// Close is part of agents.Closer.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(a.servers)) {
 		s := a.servers[name]
-		errs = append(errs, s.stdin.Close(), s.asks.(rollout.Closer).Close())
+		errs = append(errs, s.stdin.Close(), s.asks.(agents.Closer).Close())
 		s.process.Stop()
 	}
 	clear(a.servers)

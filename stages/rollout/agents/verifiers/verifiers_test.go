@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 )
 
 // open hides an agent's Close: all tests of the suite share one process.
-type open struct{ rollout.Agent }
+type open struct{ agents.Agent }
 
 // TestConforms runs the suite with a real environment, which is imported once.
 func TestConforms(t *testing.T) {
@@ -23,7 +23,7 @@ func TestConforms(t *testing.T) {
 	if err := a.List(t.Context(), "adds:1", &lines, nil); err != nil {
 		t.Fatal(err)
 	}
-	agenttest.RunOn(t, Kind, func(*testing.T) rollout.Agent { return open{a} }, func(i int) formats.Example {
+	agenttest.RunOn(t, Kind, func(*testing.T) agents.Agent { return open{a} }, func(i int) formats.Example {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(lines.String()), &fields); err != nil {
 			t.Fatal(err)
@@ -50,10 +50,10 @@ func made(t *testing.T) *agent {
 	source, _ := filepath.Abs("../../../../cmd/python/src")
 	files, _ := filepath.Abs("../../../../testdata/verifiers")
 	t.Setenv("PYTHONPATH", source+string(os.PathListSeparator)+files)
-	made, err := (&Settings{Python: python}).Agent(t.Context(), rollout.Setup{})
+	made, err := (&Settings{Python: python}).Agent(t.Context(), agents.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { made.(rollout.Closer).Close() })
+	t.Cleanup(func() { made.(agents.Closer).Close() })
 	return made.(*agent)
 }

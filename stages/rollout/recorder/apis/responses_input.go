@@ -4,7 +4,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
+	"github.com/rollmill/rollmill/formats/tree"
 )
 
 // outputLogprobs is the value of "include" that requests logprobs.

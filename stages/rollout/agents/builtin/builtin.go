@@ -1,6 +1,6 @@
 // Package agents lists the agents that rollout can run, a folder each. To add one: a
 // folder, a line in All, and a test that calls agenttest.Run.
-package agents
+package builtin
 
 import (
 	"github.com/rollmill/rollmill/stages/plugin"

@@ -1,4 +1,4 @@
-package rollout
+package agents
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// TaskLine describes an attempt to programs and services, as one JSON object.
-type TaskLine struct {
+// Task describes an attempt to programs and services, as one JSON object.
+type Task struct {
 	ID           string          `json:"id" jsonschema:"the example's id"`
 	Question     string          `json:"question" jsonschema:"empty if the example has none"`
 	Answer       string          `json:"answer" jsonschema:"the reference answer; empty if the example has none"`
@@ -32,13 +32,13 @@ type TaskLine struct {
 }
 
 // Task describes the attempt, without the model's address.
-func (a Attempt) Task() TaskLine {
-	return TaskLine{ID: a.Example.ID, Question: a.Example.Question, Answer: a.Example.Answer, Fields: a.Example.Fields,
+func (a Attempt) Task() Task {
+	return Task{ID: a.Example.ID, Question: a.Example.Question, Answer: a.Example.Answer, Fields: a.Example.Fields,
 		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed, Work: a.Work}
 }
 
 // TaskAt describes the attempt with the model's address.
-func (a Attempt) TaskAt() TaskLine {
+func (a Attempt) TaskAt() Task {
 	t := a.Task()
 	t.BaseURL, t.APIKey, t.Model = a.BaseURL, a.APIKey, a.Model
 	return t
@@ -56,7 +56,7 @@ func (a Attempt) WorkIn() (remove func(), err error) {
 }
 
 // Line returns the task as one line of JSON. Its error is a *Failure.
-func (t TaskLine) Line() ([]byte, error) {
+func (t Task) Line() ([]byte, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
 		return nil, &Failure{outcomes.FailExample, fmt.Errorf("example %q: its fields are not JSON: %w", t.ID, err)}

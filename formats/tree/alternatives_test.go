@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
+	"github.com/rollmill/rollmill/formats/tree"
 )
 
 // TestAnswersThatWereNotChosenBecomeCandidates.

@@ -1,4 +1,4 @@
-package rollout
+package planning
 
 import (
 	"math/rand/v2"

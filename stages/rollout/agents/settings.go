@@ -1,4 +1,4 @@
-package rollout
+package agents
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// AgentSettings are the settings of an agent.
-type AgentSettings interface {
+// Settings are the settings of an agent.
+type Settings interface {
 	plugin.Settings
 
 	// Agent makes the agent, which keeps no reference to the settings. An error
@@ -22,11 +22,11 @@ type AgentSettings interface {
 }
 
 // Registry lists agents, in the order of help.
-type Registry = plugin.Registry[AgentSettings, plugin.Kind[AgentSettings]]
+type Registry = plugin.Registry[Settings, plugin.Kind[Settings]]
 
-// ChosenAgent is the agent that --agent names, with its settings. plugin.Pick
+// Chosen is the agent that --agent names, with its settings. plugin.Pick
 // makes it.
-type ChosenAgent = plugin.Chosen[AgentSettings, plugin.Kind[AgentSettings]]
+type Chosen = plugin.Chosen[Settings, plugin.Kind[Settings]]
 
 // Setup holds the options of rollout that matter to an agent.
 type Setup struct {
@@ -65,7 +65,7 @@ type Arguments struct{ Words []string }
 func (a *Arguments) Take(words []string) { a.Words = words }
 
 // SetWords passes the words after its name to an agent.
-func SetWords(s AgentSettings, words []string) error {
+func SetWords(s Settings, words []string) error {
 	if taker, ok := s.(interface{ Take(words []string) }); ok {
 		taker.Take(words)
 	} else if len(words) > 0 {

@@ -6,12 +6,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // id returns the id of an attempt, or of a fork.
-func (o *Options) id(example string, generation int32, f *Fork) string {
+func (o *Options) id(example string, generation int32, f *planning.Fork) string {
 	if f != nil {
 		example = formats.ForkKey(example, f.From, f.Call)
 	}
@@ -30,7 +32,7 @@ type origins struct {
 
 // openOrigins finds the trajectories that tasks fork in the dataset that the plan was made of; nil
 // without forks.
-func (o Options) openOrigins(ctx context.Context, t Tasks) (*origins, error) {
+func (o Options) openOrigins(ctx context.Context, t planning.Tasks) (*origins, error) {
 	out := &origins{rows: map[string]int64{}}
 	for i := range t.Len() {
 		for _, f := range t.At(i).Forks {
@@ -41,7 +43,7 @@ func (o Options) openOrigins(ctx context.Context, t Tasks) (*origins, error) {
 		return nil, nil
 	}
 	if !o.asksEngine() {
-		return nil, Usage("name an agent that asks a model", "the plan has forks, and this agent asks no engine")
+		return nil, agents.Usage("name an agent that asks a model", "the plan has forks, and this agent asks no engine")
 	}
 	base, err := o.Plan.Base()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
+	"github.com/rollmill/rollmill/formats/tree"
 )
 
 // prompt makes messages of texts; those that begin with "a:" are the assistant's.

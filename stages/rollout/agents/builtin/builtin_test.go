@@ -1,4 +1,4 @@
-package agents_test
+package builtin_test
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/stages/rollout/agents/builtin"
 )
 
 func TestNew(t *testing.T) {
@@ -29,8 +30,8 @@ func TestNew(t *testing.T) {
 }
 
 // made makes the agent as --agent does.
-func made(t *testing.T, spec string) (rollout.Agent, error) {
-	o := rollout.Options{Agents: plugin.Pick(agents.All, "chat")}
+func made(t *testing.T, spec string) (agents.Agent, error) {
+	o := rollout.Options{Agents: plugin.Pick(builtin.All, "chat")}
 	for _, s := range plugin.Declared(&o) {
 		if s.Name == "agent" {
 			if err := s.Set(spec); err != nil {
@@ -50,8 +51,8 @@ func TestEveryAgentConforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := regexp.MustCompile(`(\w+)\.Kind\b`).FindAllStringSubmatch(string(source), -1)
-	if len(listed) != len(agents.All.Names()) {
-		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(agents.All.Names()))
+	if len(listed) != len(builtin.All.Names()) {
+		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(builtin.All.Names()))
 	}
 	for _, m := range listed {
 		files, _ := filepath.Glob(m[1] + "/*_test.go")
