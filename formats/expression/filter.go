@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Filter chooses rows. It is safe for concurrent use.
@@ -56,8 +57,7 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 	f := &Filter{statuses: statuses}
 	for _, s := range statuses {
 		if !slices.Contains(outcomes.Statuses, s) {
-			return nil, misuse{"it is one of " + strings.Join(outcomes.Statuses, ", "),
-				fmt.Sprintf("--status %q is no status", s)}
+			return nil, fault.Errorf(fault.Usage, "it is one of "+strings.Join(outcomes.Statuses, ", "), "--status %q is no status", s)
 		}
 	}
 	if where == "" {
@@ -65,8 +65,7 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 	}
 	var err error
 	if f.where, err = Condition(where, Row{}); err != nil {
-		return nil, misuse{"write a condition such as reward > 0.5 && sampled_tokens < 4000",
-			fmt.Sprintf("--where %q: %v", where, err)}
+		return nil, fault.Errorf(fault.Usage, "write a condition such as reward > 0.5 && sampled_tokens < 4000", "--where %q: %v", where, err)
 	}
 	return f, nil
 }
@@ -97,13 +96,6 @@ func (f *Filter) Refuses(ctx context.Context, t *formats.Trajectory) (string, er
 	}
 	return "", nil
 }
-
-// misuse is the error of a flag.
-type misuse struct{ hint, what string }
-
-func (m misuse) Error() string { return m.what }
-func (m misuse) Hint() string  { return m.hint }
-func (misuse) Misused() bool   { return true }
 
 func rowOf(t *formats.Trajectory) Row {
 	r := Row{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestFilter checks which rows are left out and why, and which filters need whole
@@ -44,8 +45,8 @@ func TestFilter(t *testing.T) {
 	}
 	for _, c := range []struct{ status, where string }{{"done", ""}, {"ok", "reward >"}, {"ok", "rewrad > 1"}, {"ok", "reward"}} {
 		_, err := NewFilter([]string{c.status}, c.where)
-		var misused interface{ Misused() bool }
-		if !errors.As(err, &misused) {
+		var misused *fault.Error
+		if !errors.As(err, &misused) || misused.Kind != fault.Usage {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -41,12 +41,13 @@ func (e elsewhere) Error() string { return "see " + string(e) }
 // statusOf maps the kind of an error to a status.
 func statusOf(err error) int {
 	var known *requestError
+	var misused *fault.Error
 	switch {
 	case errors.As(err, &known):
 		return known.status
 	case errors.Is(err, storage.ErrNotExist):
 		return http.StatusNotFound
-	case errors.Is(err, fault.ErrInvalid):
+	case errors.Is(err, fault.ErrInvalid), errors.As(err, &misused) && misused.Kind == fault.Usage:
 		return http.StatusUnprocessableEntity
 	case errors.Is(err, storage.ErrTemporary), errors.Is(err, context.DeadlineExceeded):
 		return http.StatusServiceUnavailable

@@ -163,7 +163,9 @@ func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, erro
 	x := newIndex(s)
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return x.readBase(ctx, read) },
-		x.readScores, x.readMembers, x.readDecisions,
+		func(ctx context.Context) error { return x.readThin(ctx, s.Scores) },
+		func(ctx context.Context) error { return x.readThin(ctx, s.Members) },
+		x.readDecisions,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

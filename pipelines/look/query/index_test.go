@@ -355,10 +355,13 @@ func TestConditionErrors(t *testing.T) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
-	for _, err := range []error{second(x.GroupList().Page(t.Context(), Query{Where: "reward > 1"})),
-		second(x.GroupList().Page(t.Context(), Query{Order: Order{By: "reward"}})),
+	if err := second(x.GroupList().Page(t.Context(), Query{Where: "reward > 1"})); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+	for _, err := range []error{second(x.GroupList().Page(t.Context(), Query{Order: Order{By: "reward"}})),
 		second(x.Trajectories().Page(t.Context(), Query{Order: Order{By: "mean"}}))} {
-		if !errors.Is(err, fault.ErrInvalid) {
+		var misused *fault.Error
+		if !errors.As(err, &misused) || misused.Kind != fault.Usage {
 			t.Errorf("%v", err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -40,21 +39,14 @@ func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
 // Records reads rows whole, adjacent ones together. Rows ascend.
 func (x *Index) Records(ctx context.Context, rows []uint32) ([]Record, error) {
 	out := make([]Record, 0, len(rows))
-	for len(rows) > 0 {
-		n := 1
-		for n < len(rows) && rows[n] == rows[0]+uint32(n) {
-			n++
-		}
-		r := dataset.Range{First: int64(rows[0]), Rows: int64(n)}
-		from := len(out)
-		for t, err := range x.joined().Each(ctx, r, joined.Whole) {
+	for near := range Near(rows, 1) {
+		for t, err := range x.joined().Each(ctx, RangeOf(near), joined.Whole) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, Record{Trajectory: *t, Is: x.At(rows[len(out)-from])})
+			out = append(out, Record{Trajectory: *t, Is: x.At(rows[len(out)])})
 			x.join(&out[len(out)-1])
 		}
-		rows = rows[n:]
 	}
 	return out, x.details(ctx, out)
 }
@@ -103,23 +95,12 @@ func (x *Index) details(ctx context.Context, records []Record) error {
 	type decision struct {
 		Detail string `parquet:"detail,optional"`
 	}
-	for rows := slices.Sorted(maps.Keys(dropped)); len(rows) > 0; {
-		n := 1
-		for n < len(rows) && rows[n]-rows[n-1] <= maxBetween {
-			n++
+	for near := range Near(slices.Sorted(maps.Keys(dropped)), maxBetween) {
+		if err := eachOf(ctx, x.From.Decisions, schema.TableDecisions, near, func(row int64, d *decision) {
+			dropped[row].Detail = strings.Clone(d.Detail)
+		}); err != nil {
+			return err
 		}
-		at := rows[0]
-		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, schema.TableDecisions,
-			dataset.Range{First: at, Rows: rows[n-1] - at + 1}) {
-			if err != nil {
-				return err
-			}
-			if r := dropped[at]; r != nil {
-				r.Detail = strings.Clone(d.Detail)
-			}
-			at++
-		}
-		rows = rows[n:]
 	}
 	return nil
 }

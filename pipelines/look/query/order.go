@@ -101,7 +101,7 @@ func (l List) sortedBy(ctx context.Context, o Order, chosen set) (*column, error
 	}
 	p, err := expression.Compile(o.By, l.fields)
 	if err != nil {
-		return nil, &OrderError{l.name, o.By, err}
+		return nil, l.unordered(o, err)
 	}
 	values, texts := make([]float64, l.n), newCoded[string](0)
 	codes := make([]uint32, l.n)
@@ -119,38 +119,23 @@ func (l List) sortedBy(ctx context.Context, o Order, chosen set) (*column, error
 		case string:
 			codes[i] = texts.numberOf(v)
 		default:
-			return &OrderError{l.name, o.By, fmt.Errorf("a value of type %T has no order", v)}
+			return l.unordered(o, fmt.Errorf("a value of type %T has no order", v))
 		}
 		return nil
 	})
 	if bad := (*WhereError)(nil); errors.As(err, &bad) {
-		err = &OrderError{l.name, o.By, fmt.Errorf("%s: %w", bad.Place, bad.Err)}
+		err = l.unordered(o, fmt.Errorf("%s: %w", bad.Place, bad.Err))
 	}
 	at := func(i uint32) uint32 { return codes[i] }
 	text := func(i uint32) string { return texts.values[codes[i]] }
 	return &column{number: numbers(values).number, text: text, code: at, values: texts.values}, err
 }
 
-// OrderError is the error of a list that cannot be sorted by an expression.
-type OrderError struct {
-	List string // trajectories or groups
-	By   string
-	Err  error
+// unordered is the error of a list that cannot be sorted by an expression.
+func (l List) unordered(o Order, err error) error {
+	return fault.Errorf(fault.Usage, "name a column such as reward, or write an expression such as rewards.exact",
+		"%s cannot be sorted by %q: %w", l.name, o.By, err)
 }
-
-func (e *OrderError) Error() string {
-	return fmt.Sprintf("%s cannot be sorted by %q: %v", e.List, e.By, e.Err)
-}
-
-func (e *OrderError) Unwrap() []error { return []error{fault.ErrInvalid, e.Err} }
-
-// Hint shows what an order looks like.
-func (e *OrderError) Hint() string {
-	return "name a column such as reward, or write an expression such as rewards.exact"
-}
-
-// Misused reports that the order is wrong, and no dataset.
-func (e *OrderError) Misused() bool { return true }
 
 // byID returns the rows in the order of their ids.
 func (x *Index) byID() []uint32 {

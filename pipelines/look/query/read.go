@@ -132,59 +132,45 @@ func (x *Index) setRewards(row uint32, total *float64, rewards []reward) {
 	}
 }
 
-// thin calls add with each row of a dataset that is aligned with the index's rows; id
-// is that of its trajectory.
-func thin[T any](ctx context.Context, x *Index, d *dataset.Dataset, id func(*T) string, add func(at uint32, r *T)) error {
+// thin are the columns that are read of scores and of members of groups, which lack some.
+type thin struct {
+	TrajectoryID string   `parquet:"trajectory_id"`
+	GroupID      string   `parquet:"group_id,optional,dict"`
+	Reward       *float64 `parquet:"reward,optional"`
+	Rewards      []reward `parquet:"rewards,list"`
+	Failure      string   `parquet:"failure,optional,dict"`
+	Advantage    *float64 `parquet:"advantage,optional"`
+	NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
+}
+
+// readThin adds the rewards of scores, or the groups, advantages and rewards of members,
+// whose rewards are left out if the user named the scores.
+func (x *Index) readThin(ctx context.Context, d *dataset.Dataset) error {
 	if d == nil {
 		return nil
 	}
-	at := uint32(0)
-	for r, err := range dataset.Each[T](ctx, d, "", x.From.rows()) {
+	grouped, at := d == x.From.Members, uint32(0)
+	for r, err := range dataset.Each[thin](ctx, d, "", x.From.rows()) {
 		if err != nil {
 			return err
 		}
-		if at >= x.Rows || !x.ids.is(at, id(r)) {
-			return &fault.Input{Place: d.URI(), Row: int64(at),
-				What: "it is about trajectory " + id(r) + ", which is not that of its base's row", Help: "make the dataset again"}
+		if at >= x.Rows || !x.ids.is(at, r.TrajectoryID) {
+			return fault.Invalid(d.URI(), "make the dataset again", nil,
+				"it is about trajectory %s, which is not that of its base's row", r.TrajectoryID).InRow(int64(at))
 		}
-		add(at, r)
+		if !grouped || x.From.Scores == nil {
+			x.setRewards(at, r.Reward, r.Rewards)
+		}
+		if grouped {
+			x.groups.add(r.GroupID)
+			x.advantage[at] = number(r.Advantage)
+			x.noAdvantage.add(r.NoAdvantage)
+		} else {
+			x.unscored.add(r.Failure)
+		}
 		at++
 	}
 	return nil
-}
-
-func (x *Index) readScores(ctx context.Context) error {
-	type row struct {
-		TrajectoryID string   `parquet:"trajectory_id"`
-		Reward       *float64 `parquet:"reward,optional"`
-		Rewards      []reward `parquet:"rewards,list"`
-		Failure      string   `parquet:"failure,optional,dict"`
-	}
-	return thin(ctx, x, x.From.Scores, func(r *row) string { return r.TrajectoryID }, func(at uint32, r *row) {
-		x.setRewards(at, r.Reward, r.Rewards)
-		x.unscored.add(r.Failure)
-	})
-}
-
-// readMembers adds groups and advantages. Rewards are those of the members, unless the
-// user named the scores.
-func (x *Index) readMembers(ctx context.Context) error {
-	type row struct {
-		TrajectoryID string   `parquet:"trajectory_id"`
-		GroupID      string   `parquet:"group_id,dict"`
-		Reward       *float64 `parquet:"reward,optional"`
-		Rewards      []reward `parquet:"rewards,list"`
-		Advantage    *float64 `parquet:"advantage,optional"`
-		NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
-	}
-	return thin(ctx, x, x.From.Members, func(r *row) string { return r.TrajectoryID }, func(at uint32, r *row) {
-		if x.From.Scores == nil {
-			x.setRewards(at, r.Reward, r.Rewards)
-		}
-		x.groups.add(r.GroupID)
-		x.advantage[at] = number(r.Advantage)
-		x.noAdvantage.add(r.NoAdvantage)
-	})
 }
 
 // readDecisions adds what curate decided. The rows of its table are those of its input

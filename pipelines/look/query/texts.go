@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 // How the texts of a page's rows are read.
@@ -29,28 +27,13 @@ func (x *Index) Texts(ctx context.Context, rows []uint32, f func(row uint32, exa
 	var mu sync.Mutex
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(textReads)
-	for len(sorted) > 0 {
-		n := 1
-		for n < len(sorted) && sorted[n]-sorted[n-1] <= max(1, apart) {
-			n++
-		}
-		near := sorted[:n]
-		sorted = sorted[n:]
+	for near := range Near(sorted, max(1, apart)) {
 		all.Go(func() error {
-			row := near[0]
-			r := dataset.Range{First: int64(row), Rows: int64(near[len(near)-1]-row) + 1}
-			for t, err := range dataset.Each[texts](ctx, x.From.Base, "", r) {
-				if err != nil {
-					return err
-				}
-				if _, wanted := slices.BinarySearch(near, row); wanted {
-					mu.Lock()
-					f(row, t.Example, t.Answer)
-					mu.Unlock()
-				}
-				row++
-			}
-			return nil
+			return eachOf(ctx, x.From.Base, "", near, func(row uint32, t *texts) {
+				mu.Lock()
+				defer mu.Unlock()
+				f(row, t.Example, t.Answer)
+			})
 		})
 	}
 	return all.Wait()

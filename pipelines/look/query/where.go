@@ -58,13 +58,15 @@ type compiled struct {
 	text    string
 	p       *expression.Program
 	reads   func(column string) bool
-	payload bool // it reads columns that the index does not have
+	payload []string // columns that it reads and the index does not have
 }
 
 func (l List) compiled(text string, p *expression.Program) *compiled {
 	e := &compiled{text: text, p: p, reads: expression.Reads(p)}
 	for _, name := range []string{"answer", "metadata", "messages", "calls"} {
-		e.payload = e.payload || l.name == ofRows && e.reads(name)
+		if l.name == ofRows && e.reads(name) {
+			e.payload = append(e.payload, name)
+		}
 	}
 	return e
 }
@@ -87,7 +89,7 @@ func (l List) matching(ctx context.Context, where string) (set, error) {
 			}
 			return nil
 		}
-		if e.payload {
+		if e.payload != nil {
 			return out, l.values(ctx, e, nil, add)
 		}
 		all, ctx := errgroup.WithContext(ctx)
@@ -109,8 +111,8 @@ const chunkRows = 1 << 14
 func (l List) values(ctx context.Context, e *compiled, chosen set, f func(i uint32, v any) error) error {
 	fields, fill := l.filler(e.reads)
 	rows := between(0, l.n)
-	if e.payload {
-		rows = l.x.payloads(ctx, e.reads, fields.(*expression.Row))
+	if e.payload != nil {
+		rows = l.x.payloads(ctx, e.payload, fields.(*expression.Row))
 	}
 	return l.run(ctx, e, fields, fill, func(yield func(uint32, error) bool) {
 		for i, err := range rows {
@@ -193,13 +195,8 @@ func (x *Index) rowFiller(reads func(string) bool) (any, func(row uint32)) {
 	}
 }
 
-// light and heavy are the columns that an index does not have and expressions read.
-type light struct {
-	Answer   string `parquet:"answer,optional"`
-	Metadata string `parquet:"metadata,optional"`
-}
-
-type heavy struct {
+// payload are the columns that an index does not have and expressions read.
+type payload struct {
 	Answer   string `parquet:"answer,optional"`
 	Metadata string `parquet:"metadata,optional"`
 	Messages []struct {
@@ -211,26 +208,18 @@ type heavy struct {
 }
 
 // payloads yields the rows, with what the index does not have of each in r.
-func (x *Index) payloads(ctx context.Context, reads func(string) bool, r *expression.Row) iter.Seq2[uint32, error] {
-	put := func(answer, metadata string) {
-		r.Answer, r.Metadata = answer, nil
-		_ = json.Unmarshal([]byte(metadata), &r.Metadata) // anything but an object has no fields
-	}
-	if reads("messages") || reads("calls") {
-		return payloads(ctx, x, func(h *heavy) {
-			put(h.Answer, h.Metadata)
-			r.Messages, r.Calls = len(h.Messages), len(h.Calls)
-		})
-	}
-	return payloads(ctx, x, func(l *light) { put(l.Answer, l.Metadata) })
-}
-
-func payloads[T any](ctx context.Context, x *Index, put func(*T)) iter.Seq2[uint32, error] {
+func (x *Index) payloads(ctx context.Context, columns []string, r *expression.Row) iter.Seq2[uint32, error] {
 	return func(yield func(uint32, error) bool) {
+		rd, err := dataset.NewReaderOf[payload](ctx, x.From.Base, x.From.rows(), columns)
+		if err != nil {
+			yield(0, err)
+			return
+		}
 		row := uint32(0)
-		for t, err := range dataset.Each[T](ctx, x.From.Base, "", x.From.rows()) {
+		for t, err := range rd.Each(payloadRows) {
 			if err == nil {
-				put(t)
+				r.Answer, r.Messages, r.Calls, r.Metadata = t.Answer, len(t.Messages), len(t.Calls), nil
+				_ = json.Unmarshal([]byte(t.Metadata), &r.Metadata) // anything but an object has no fields
 			}
 			if !yield(row, err) || err != nil {
 				return
@@ -239,6 +228,9 @@ func payloads[T any](ctx context.Context, x *Index, put func(*T)) iter.Seq2[uint
 		}
 	}
 }
+
+// payloadRows are decoded at once.
+const payloadRows = 1024
 
 // TrajectoryNames returns what an expression about trajectories can read.
 func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }

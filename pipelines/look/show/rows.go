@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/query"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // usual are the columns that are shown of each kind of row and of each further
@@ -162,20 +163,13 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	if err != nil {
 		return err
 	}
-	for len(rows) > 0 {
-		n := 1
-		for n < len(rows) && rows[n] > rows[n-1] && rows[n]-rows[n-1] <= maxGap {
-			n++
-		}
-		near := rows[:n]
-		rows = rows[n:]
-		if err := EachRow(ctx, d, o.Table, names, dataset.Range{First: near[0], Rows: near[n-1] - near[0] + 1},
-			func(row Row) (bool, error) {
-				if _, wanted := slices.BinarySearch(near, row.Row); !wanted {
-					return true, nil
-				}
-				return true, f(row)
-			}); err != nil {
+	for near := range query.Near(rows, maxGap) {
+		if err := EachRow(ctx, d, o.Table, names, query.RangeOf(near), func(row Row) (bool, error) {
+			if _, wanted := slices.BinarySearch(near, row.Row); !wanted {
+				return true, nil
+			}
+			return true, f(row)
+		}); err != nil {
 			return err
 		}
 	}
@@ -189,7 +183,7 @@ const maxGap = 64
 // in the order of the dataset or sorted.
 func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, error) {
 	if o.Table != "" {
-		return nil, misuse{"leave out --table", "--where, --sort and --failed are about trajectories, and not rows of table " + o.Table}
+		return nil, fault.Errorf(fault.Usage, "leave out --table", "--where, --sort and --failed are about trajectories, and not rows of table %s", o.Table)
 	}
 	if _, err := expression.NewFilter(nil, o.Where); err != nil {
 		return nil, err
@@ -203,13 +197,6 @@ func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, erro
 	}
 	return query.First(ctx, d, q, o.First, o.Rows)
 }
-
-// misuse is the error of flags that do not go together.
-type misuse struct{ hint, what string }
-
-func (m misuse) Error() string { return m.what }
-func (m misuse) Hint() string  { return m.hint }
-func (misuse) Misused() bool   { return true }
 
 // columns returns the names of the columns to show, none for all.
 func (o Options) columns(kind schema.Kind) []string {
