@@ -89,3 +89,14 @@ func (x *Component) describe() {
 		x.Valid.Set(x.present)
 	}
 }
+
+// Component is one named reward of a group's valid members. Its weight is the
+// weight in the total.
+type Component struct {
+	Name   string
+	Weight float64
+	Values []float64 // NaN where the member has no value
+	Valid  Valid     // of the others; without rewards when there are none
+
+	present []float64
+}

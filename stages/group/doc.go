@@ -1,10 +1,10 @@
 // Package group forms groups and computes advantages. It reads scores and
 // writes a thin dataset of members, one row for each row of the base, and a
 // table _groups with a row of statistics per group. On request it also writes
-// _pairs, preferences among the members or the candidates of a turn (Pairs),
+// _pairs, preferences among the members or the candidates of a turn (package pairs),
 // and _labels, desirable and undesirable answers for KTO.
 //
-//	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
+//	group, job, options, input, write   Run; its settings; the datasets it reads; groups of adjacent rows, written
 //	estimator, grouper, valid           Estimator; what it gets: rewards that are valid
 //	components, lengths, recompute      named rewards, tokens, advantages again for curate
 //	by, keys                            what a group and its parts are: --by, and the key of each row
@@ -13,7 +13,6 @@
 //	adjacency                           whether the rows of groups are adjacent
 //	forks                               forks of one prefix are a group, beside that of their example
 //	scattered, scattered_write          groups whose rows are not adjacent, sorted on disk
-//	pairs, pairer, pair_facts, shared_prompt, labels  preferences and labels
 //	lone_attempt                        whether an attempt that is alone in its group trains
 //	tally                               counts and the report
 //

@@ -86,6 +86,26 @@ type EstimatorSettings interface {
 	Estimator(s Setup) (Estimator, error)
 }
 
+// Compat says whose numbers to compute exactly: divisor, epsilon and the
+// treatment of a group with one valid member.
+type Compat string
+
+const (
+	CompatNone     Compat = "none" // population std, epsilon 1e-6, a singleton has no advantage
+	CompatART      Compat = "art"
+	CompatTRL      Compat = "trl"
+	CompatVerl     Compat = "verl"
+	CompatOpenRLHF Compat = "openrlhf"
+	CompatSlime    Compat = "slime"
+	CompatNemoRL   Compat = "nemo-rl"
+	CompatPrimeRL  Compat = "prime-rl"
+	CompatNAT      Compat = "nat" // hands its groups to ART; pairs as its DPO builder makes them
+)
+
+// Compats lists the known values, the default first.
+var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL,
+	CompatPrimeRL, CompatNAT}
+
 // Setup holds the options of group that every estimator obeys.
 type Setup struct {
 	Compat    Compat

@@ -8,18 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
-
-// refuseForks returns the error of a group of forks that the estimator does not know.
-func (g *Grouper) refuseForks(members []formats.Member) error {
-	if g.Estimator.Forks || members[0].ForkCall == nil {
-		return nil
-	}
-	return &BadMember{0, "it is a fork, and the estimator compares attempts that began at the start",
-		"use --estimator value or tree, or group the rollouts before they were forked"}
-}
 
 // continued is the mean reward of the continuations of a trajectory before a call.
 type continued struct {

@@ -4,17 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/group/pairs"
-)
-
-const (
-	stage   = "group"
-	version = 4 // raise it when the same inputs and options give other rows
 )
 
 // Run groups the trajectories of one shard of o.In, and seals the dataset o.Out
@@ -36,7 +26,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err != nil {
 		return stages.Report{}, err
 	}
-	j := &job{o: &o, in: in, tally: newTally(&o, e.Batch), estimator: e}
+	j := &job{o: &o, in: in, tally: newTally(o.preferences(), e.Batch), estimator: e}
 	if err := j.begin(ctx); err != nil {
 		return stages.Report{}, err
 	}
@@ -52,24 +42,6 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	result, err := j.shard.Commit(ctx, outcome)
 	return report(result, outcome, seconds), err
-}
-
-type job struct {
-	o     *Options
-	in    *input
-	shard *shards.Shard
-	slice dataset.Range // of the base: the rows that the shard writes
-	tally *tally
-	meter *stages.Meter
-
-	estimator Estimator
-}
-
-func (j *job) begin(ctx context.Context) (err error) {
-	of := j.o.Out.Shard.Of()
-	j.shard, err = shards.Begin(ctx, j.o.Out.URI, j.in.spec(j.o),
-		shards.Options{Shard: of.Index, Of: of.Count, Overwrite: j.o.Out.Overwrite})
-	return err
 }
 
 // run writes the shard's rows. If the rows of groups are adjacent, one pass
@@ -107,28 +79,9 @@ func (j *job) run(ctx context.Context) (err error) {
 		if err := j.begin(ctx); err != nil || j.shard.UpToDate() {
 			return err
 		}
-		j.tally = newTally(j.o, j.estimator.Batch)
+		j.tally = newTally(j.o.preferences(), j.estimator.Batch)
 		j.meter.Done()
 		j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	}
 	return j.groupScattered(ctx)
-}
-
-func (j *job) grouper() Grouper {
-	return Grouper{Estimator: j.estimator, Setup: j.o.setup()}
-}
-
-// pairer returns what makes pairs and labels, whose facts are the tally's.
-func (j *job) pairer() *pairs.Writer {
-	p := pairs.New(j.shard, j.o.Pairs, j.o.Labels, j.o.solved(), j.o.tolerance())
-	j.tally.pairs = p.Facts
-	return p
-}
-
-func (j *job) members() *shards.TableWriter[formats.Member] {
-	return shards.NewTable[formats.Member](j.shard, "", j.slice.First)
-}
-
-func (j *job) groups() *shards.TableWriter[formats.GroupStats] {
-	return shards.NewTable[formats.GroupStats](j.shard, schema.TableGroups, -1)
 }

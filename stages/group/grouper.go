@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -161,4 +162,81 @@ func (g *Grouper) room(n int) []float64 {
 	f := g.arena[:n:n]
 	g.arena = g.arena[n:]
 	return f
+}
+
+// steps gives the steps of valid members their rewards, and the members the advantages
+// of their steps.
+func (g *Grouper) steps(members []formats.Member) error {
+	e := &g.Estimator
+	steps, out := make([][]Step, len(g.index)), make([][]Credit, len(g.index))
+	for k, i := range g.index {
+		m := &members[i]
+		steps[k] = g.lengths[k].Steps
+		switch n := len(steps[k]); {
+		case e.Looks.Branches:
+		case m.ShapedRewards != nil && len(m.ShapedRewards) != n:
+			return &BadMember{i, fmt.Sprintf("it has %d shaped rewards, and %d messages were sampled", len(m.ShapedRewards), n),
+				"shaped rewards are one for each sampled message of the main path; score it again"}
+		case m.ShapedRewards == nil && n > 0:
+			steps[k][n-1].Reward = *m.Reward
+		}
+		for s, r := range m.ShapedRewards {
+			if !e.Looks.Branches {
+				steps[k][s].Reward = r
+			}
+		}
+		out[k] = make([]Credit, len(steps[k]))
+		for s := range out[k] {
+			if why := steps[k][s].NoState; why != "" {
+				return &BadMember{i, fmt.Sprintf("message %d: %s", steps[k][s].Message, why), "give every state a value, as in EXPRESSION ?? \"\""}
+			}
+			out[k][s].Value = *m.Advantage
+		}
+	}
+	if err := e.Steps(&g.valid, steps, out); err != nil {
+		var bad *BadMember
+		if errors.As(err, &bad) {
+			bad.Member = g.index[bad.Member]
+		}
+		return err
+	}
+	for k, i := range g.index {
+		for s := range out[k] {
+			give(&members[i], steps[k][s].Message, &out[k][s])
+		}
+	}
+	return nil
+}
+
+// give gives a member the credit of a message.
+func give(m *formats.Member, message int32, c *Credit) {
+	if c.Value != *m.Advantage || c.Tokens != nil || m.Advantages != nil {
+		m.Advantages = append(m.Advantages, training.MessageAdvantage{Message: message, Value: Finite(c.Value), Tokens: c.Tokens})
+	}
+	for _, l := range c.Losses {
+		l.Message = message
+		m.Losses = append(m.Losses, l)
+	}
+}
+
+// refuseForks returns the error of a group of forks that the estimator does not know.
+func (g *Grouper) refuseForks(members []formats.Member) error {
+	if g.Estimator.Forks || members[0].ForkCall == nil {
+		return nil
+	}
+	return &BadMember{0, "it is a fork, and the estimator compares attempts that began at the start",
+		"use --estimator value or tree, or group the rollouts before they were forked"}
+}
+
+// compared reports how large a group's advantages are, whether it has any, and whether
+// its rewards are equal; in a group of one, whether its advantage is 0.
+func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (size training.AdvantageSize, has, flat bool) {
+	for i := range members {
+		m := &members[i]
+		size.Add(m.Advantage, m.Advantages, m.Losses)
+		if a := m.Advantage; a != nil {
+			has, flat = true, training.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
+		}
+	}
+	return size, has, flat
 }

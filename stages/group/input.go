@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -125,28 +124,24 @@ func (src *input) spec(o *Options) manifest.Spec {
 	}
 }
 
-func (o *Options) solved() float64    { return or(o.SolvedThreshold, DefaultSolvedThreshold) }
-func (o *Options) tolerance() float64 { return or(o.FlatTolerance, training.FlatTolerance) }
-
-func or(p *float64, otherwise float64) float64 {
-	if p == nil {
-		return otherwise
-	}
-	return *p
+// ids are the columns that make groups by example; forks of one prefix are a group of their own.
+type ids struct {
+	ExampleID  string `parquet:"example_id,dict"`
+	Epoch      int32  `parquet:"epoch,delta"`
+	ForkedFrom string `parquet:"forked_from,optional"`
+	ForkCall   *int32 `parquet:"fork_call,optional"`
 }
 
-func (o *Options) gates() []manifest.Gate {
-	var out []manifest.Gate
-	if o.MinGroups != nil {
-		out = append(out, manifest.Gate{Name: "min-groups", Count: factCompared, Min: o.MinGroups})
+func (r *row) of() *ids { return &r.ids }
+
+// member returns the row as a member, which shares the data behind pointers.
+func (r *row) member(group string) formats.Member {
+	return formats.Member{
+		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, GroupID: group, Epoch: r.Epoch, Generation: r.Generation,
+		ForkedFrom: r.ForkedFrom, ForkCall: r.ForkCall, Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards,
 	}
-	if o.MaxFlatGroups != nil {
-		out = append(out, manifest.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
-	}
-	for _, kind := range []string{pairs.FactDesirable, pairs.FactUndesirable} {
-		if o.Labels { // neither is all of them
-			out = append(out, manifest.Gate{Name: "labels", Count: kind, Of: pairs.FactLabels, Max: new(1 - 1e-9)})
-		}
-	}
-	return out
+}
+
+func (src *input) badMember(bad *BadMember, trajectory string, row int64) error {
+	return fault.Invalid(src.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
 }

@@ -87,16 +87,6 @@ func (k *keyed[T]) each(first int64, f func(at int64, key string, row *T) error)
 	}
 }
 
-// ids are the columns that make groups by example; forks of one prefix are a group of their own.
-type ids struct {
-	ExampleID  string `parquet:"example_id,dict"`
-	Epoch      int32  `parquet:"epoch,delta"`
-	ForkedFrom string `parquet:"forked_from,optional"`
-	ForkCall   *int32 `parquet:"fork_call,optional"`
-}
-
-func (r *row) of() *ids { return &r.ids }
-
 // eachKey calls f with the key of every row of a range, and reads nothing else.
 func (src *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, key string, epoch int32) error) error {
 	k, err := openKeyed(ctx, src, r, func(row *ids) *ids { return row })

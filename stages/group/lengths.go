@@ -10,13 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/training"
 )
 
-// Length is what the base has that scores do not repeat.
-type Length struct {
-	SampledTokens int32  `parquet:"sampled_tokens,delta"`
-	Steps         []Step `parquet:"-"` // if the estimator has Steps
-	Part          string `parquet:"-"` // if it has Parts: equal in members of one part
-}
-
 // lengths reads the base in step with the rows that are grouped.
 type lengths struct {
 	ctx   context.Context // of the stage, which ends an expression

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"strings"
 
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/storage/fault"
+)
+
+const (
+	stage   = "group"
+	version = 4 // raise it when the same inputs and options give other rows
 )
 
 // Options are the settings of group. A field at zero has the default that its
@@ -70,26 +74,6 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups",
 		"refuse a larger `SHARE` of flat groups: all their advantages are 0, or with --pairs or --labels their rewards equal")
 }
-
-// Compat says whose numbers to compute exactly: divisor, epsilon and the
-// treatment of a group with one valid member.
-type Compat string
-
-const (
-	CompatNone     Compat = "none" // population std, epsilon 1e-6, a singleton has no advantage
-	CompatART      Compat = "art"
-	CompatTRL      Compat = "trl"
-	CompatVerl     Compat = "verl"
-	CompatOpenRLHF Compat = "openrlhf"
-	CompatSlime    Compat = "slime"
-	CompatNemoRL   Compat = "nemo-rl"
-	CompatPrimeRL  Compat = "prime-rl"
-	CompatNAT      Compat = "nat" // hands its groups to ART; pairs as its DPO builder makes them
-)
-
-// Compats lists the known values, the default first.
-var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL,
-	CompatPrimeRL, CompatNAT}
 
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
@@ -194,15 +178,29 @@ func convert(from, to any) error {
 	return json.Unmarshal(data, to)
 }
 
-// words lists the values of a closed set of texts.
-func words[T ~string](list []T) string {
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = string(v)
+func (o *Options) solved() float64 { return or(o.SolvedThreshold, DefaultSolvedThreshold) }
+
+func (o *Options) tolerance() float64 { return or(o.FlatTolerance, training.FlatTolerance) }
+
+func or(p *float64, otherwise float64) float64 {
+	if p == nil {
+		return otherwise
 	}
-	return strings.Join(texts, ", ")
+	return *p
 }
 
-func usage(hint, format string, args ...any) error {
-	return fault.Errorf(fault.Usage, hint, format, args...)
+func (o *Options) gates() []manifest.Gate {
+	var out []manifest.Gate
+	if o.MinGroups != nil {
+		out = append(out, manifest.Gate{Name: "min-groups", Count: factCompared, Min: o.MinGroups})
+	}
+	if o.MaxFlatGroups != nil {
+		out = append(out, manifest.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
+	}
+	for _, kind := range []string{pairs.FactDesirable, pairs.FactUndesirable} {
+		if o.Labels { // neither is all of them
+			out = append(out, manifest.Gate{Name: "labels", Count: kind, Of: pairs.FactLabels, Max: new(1 - 1e-9)})
+		}
+	}
+	return out
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/spill"
-	"github.com/rollmill/rollmill/formats/training"
 )
 
 // groupScattered writes a slice of rows whose groups are scattered over the base. What
@@ -49,9 +48,6 @@ type scatteredGroups struct {
 	row        spilledRow // that is encoded
 	result     rowResult  // that is encoded or decoded
 }
-
-// holds reports whether the shard writes a row of the base.
-func (j *job) holds(at int64) bool { return at >= j.slice.First && at < j.slice.First+j.slice.Rows }
 
 // sortRows sorts by group what the numbers need of every row that may belong to a
 // group in the slice.
@@ -120,14 +116,14 @@ func (g *scatteredGroups) compute(ctx context.Context) error {
 			return err
 		}
 		if string(c.group) != string(r.Key[:16]) {
-			if err := g.Group(ctx, c); err != nil {
+			if err := g.group(ctx, c); err != nil {
 				return err
 			}
 			c.reset(r.Key[:16])
 		}
 		c.add(int64(binary.BigEndian.Uint64(r.Key[16:])), r.Value)
 	}
-	return g.Group(ctx, c)
+	return g.group(ctx, c)
 }
 
 type groupRows struct {
@@ -150,7 +146,7 @@ func (c *groupRows) add(at int64, value []byte) {
 }
 
 // Group computes a group, and sorts the results of its rows by position.
-func (g *scatteredGroups) Group(ctx context.Context, c *groupRows) error {
+func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 	if err := ctx.Err(); err != nil || !slices.ContainsFunc(c.at, g.holds) {
 		return err
 	}
@@ -199,7 +195,7 @@ func (g *scatteredGroups) rowError(ctx context.Context, err error, c *groupRows)
 
 // write reads the rows in the base's order together with their results.
 func (g *scatteredGroups) write(ctx context.Context) error {
-	w, err := g.newRowWriter(ctx)
+	w, err := g.job.newRowWriter(ctx)
 	if err != nil {
 		return err
 	}
@@ -236,20 +232,4 @@ type spilledRow struct {
 func (r *spilledRow) member() formats.Member {
 	return formats.Member{Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
 		Status: r.Status, ForkCall: r.ForkCall, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards}
-}
-
-type rowResult struct {
-	GroupID     string
-	First       int64 // the group's first row
-	Advantage   *float64
-	NoAdvantage string
-	Advantages  []training.MessageAdvantage
-	Losses      []training.MessageLoss
-	Group       *groupResult // in the group's first row; else nil
-}
-
-type groupResult struct {
-	Stats          formats.GroupStats
-	Size           training.AdvantageSize
-	Compared, Flat bool // Flat: its rewards are
 }

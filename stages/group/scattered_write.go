@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
@@ -18,7 +19,7 @@ import (
 // order. With preferences it reads on beyond the slice, where members of its
 // groups may be, and collects their messages.
 type rowWriter struct {
-	*scatteredGroups
+	*job
 	ctx   context.Context
 	rows  reader[row]
 	next  int64 // row of the base that is read next
@@ -33,19 +34,19 @@ type rowWriter struct {
 	pairs    *spill.Sorter                       // the messages of members, by the group's first row and their own
 }
 
-func (g *scatteredGroups) newRowWriter(ctx context.Context) (*rowWriter, error) {
-	w := &rowWriter{scatteredGroups: g, ctx: ctx, table: g.members(), stats: g.groups(), next: g.slice.First}
-	scope := g.slice
+func (j *job) newRowWriter(ctx context.Context) (*rowWriter, error) {
+	w := &rowWriter{job: j, ctx: ctx, table: j.members(), stats: j.groups(), next: j.slice.First}
+	scope := j.slice
 	var err error
-	if g.o.preferences() {
-		scope = g.in.base.All()
+	if j.o.preferences() {
+		scope = j.in.base.All()
 		w.next = 0
-		w.pairs = spill.New(g.o.Spill.Dir, g.o.Spill.Memory/2)
-		if w.messages, err = pairs.OpenRows(ctx, g.in.base, scope); err != nil {
+		w.pairs = spill.New(j.o.Spill.Dir, j.o.Spill.Memory/2)
+		if w.messages, err = pairs.OpenRows(ctx, j.in.base, scope); err != nil {
 			return nil, err
 		}
 	}
-	w.rows, err = open[row](ctx, g.in, scope)
+	w.rows, err = open[row](ctx, j.in, scope)
 	return w, err
 }
 
@@ -75,7 +76,7 @@ func (w *rowWriter) add(at int64, f rowResult) error {
 	w.tally.member(&m, w.o.solved())
 	if f.Group != nil {
 		if !f.Group.Stats.Forks {
-			w.tally.Group(f.Group.Size, f.Group.Compared, f.Group.Flat)
+			w.tally.group(f.Group.Size, f.Group.Compared, f.Group.Flat)
 		}
 		w.pending = append(w.pending, f.Group.Stats)
 	}
@@ -159,4 +160,20 @@ func (w *rowWriter) pair() error {
 		members, rows = append(members, s.Member), append(rows, s.Messages)
 	}
 	return end()
+}
+
+type rowResult struct {
+	GroupID     string
+	First       int64 // the group's first row
+	Advantage   *float64
+	NoAdvantage string
+	Advantages  []training.MessageAdvantage
+	Losses      []training.MessageLoss
+	Group       *groupResult // in the group's first row; else nil
+}
+
+type groupResult struct {
+	Stats          formats.GroupStats
+	Size           training.AdvantageSize
+	Compared, Flat bool // Flat: its rewards are
 }

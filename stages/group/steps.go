@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/zeebo/xxh3"
@@ -93,61 +92,6 @@ func (l *Looks) steps(ctx context.Context, t *formats.Trajectory, signals []form
 	return out
 }
 
-// steps gives the steps of valid members their rewards, and the members the advantages
-// of their steps.
-func (g *Grouper) steps(members []formats.Member) error {
-	e := &g.Estimator
-	steps, out := make([][]Step, len(g.index)), make([][]Credit, len(g.index))
-	for k, i := range g.index {
-		m := &members[i]
-		steps[k] = g.lengths[k].Steps
-		switch n := len(steps[k]); {
-		case e.Looks.Branches:
-		case m.ShapedRewards != nil && len(m.ShapedRewards) != n:
-			return &BadMember{i, fmt.Sprintf("it has %d shaped rewards, and %d messages were sampled", len(m.ShapedRewards), n),
-				"shaped rewards are one for each sampled message of the main path; score it again"}
-		case m.ShapedRewards == nil && n > 0:
-			steps[k][n-1].Reward = *m.Reward
-		}
-		for s, r := range m.ShapedRewards {
-			if !e.Looks.Branches {
-				steps[k][s].Reward = r
-			}
-		}
-		out[k] = make([]Credit, len(steps[k]))
-		for s := range out[k] {
-			if why := steps[k][s].NoState; why != "" {
-				return &BadMember{i, fmt.Sprintf("message %d: %s", steps[k][s].Message, why), "give every state a value, as in EXPRESSION ?? \"\""}
-			}
-			out[k][s].Value = *m.Advantage
-		}
-	}
-	if err := e.Steps(&g.valid, steps, out); err != nil {
-		var bad *BadMember
-		if errors.As(err, &bad) {
-			bad.Member = g.index[bad.Member]
-		}
-		return err
-	}
-	for k, i := range g.index {
-		for s := range out[k] {
-			give(&members[i], steps[k][s].Message, &out[k][s])
-		}
-	}
-	return nil
-}
-
-// give gives a member the credit of a message.
-func give(m *formats.Member, message int32, c *Credit) {
-	if c.Value != *m.Advantage || c.Tokens != nil || m.Advantages != nil {
-		m.Advantages = append(m.Advantages, training.MessageAdvantage{Message: message, Value: Finite(c.Value), Tokens: c.Tokens})
-	}
-	for _, l := range c.Losses {
-		l.Message = message
-		m.Losses = append(m.Losses, l)
-	}
-}
-
 // said is what was said to the model since its own last message, on the main path.
 type said struct {
 	Messages []saidMessage `expr:"messages"`
@@ -181,4 +125,11 @@ func (l *Looks) state(ctx context.Context, messages []*formats.Message) (xxh3.Ui
 		return xxh3.Uint128{}, fmt.Sprintf("%s %q: %v", l.State.flag, l.State.text, err)
 	}
 	return xxh3.HashString128(value), ""
+}
+
+// Length is what the base has that scores do not repeat.
+type Length struct {
+	SampledTokens int32  `parquet:"sampled_tokens,delta"`
+	Steps         []Step `parquet:"-"` // if the estimator has Steps
+	Part          string `parquet:"-"` // if it has Parts: equal in members of one part
 }

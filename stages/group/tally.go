@@ -47,7 +47,7 @@ func (t *tally) add(members []formats.Member, stats *formats.GroupStats, g *Grou
 		t.member(&members[i], g.Solved)
 	}
 	if !stats.Forks {
-		t.Group(g.compared(members, stats))
+		t.group(g.compared(members, stats))
 	}
 }
 
@@ -74,28 +74,16 @@ func (t *tally) member(m *formats.Member, solved float64) {
 	}
 }
 
-// compared reports how large a group's advantages are, whether it has any, and whether
-// its rewards are equal; in a group of one, whether its advantage is 0.
-func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (size training.AdvantageSize, has, flat bool) {
-	for i := range members {
-		m := &members[i]
-		size.Add(m.Advantage, m.Advantages, m.Losses)
-		if a := m.Advantage; a != nil {
-			has, flat = true, training.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
-		}
-	}
-	return size, has, flat
-}
-
-func newTally(o *Options, step *training.BatchStep) *tally {
+// newTally returns one of advantages, or with pairs and labels one that goes by rewards.
+func newTally(byRewards bool, step *training.BatchStep) *tally {
 	t := &tally{centred: step != nil && step.Center}
-	if !o.preferences() {
+	if !byRewards {
 		t.sizes = map[float64]int64{}
 	}
 	return t
 }
 
-func (t *tally) Group(size training.AdvantageSize, compared, flat bool) {
+func (t *tally) group(size training.AdvantageSize, compared, flat bool) {
 	t.groups++
 	if !compared {
 		return

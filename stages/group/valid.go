@@ -103,14 +103,3 @@ func (v *Valid) Others(r float64, out *Valid) {
 	out.Set(out.Rewards)
 	out.Tolerance = v.Tolerance
 }
-
-// Component is one named reward of a group's valid members. Its weight is the
-// weight in the total.
-type Component struct {
-	Name   string
-	Weight float64
-	Values []float64 // NaN where the member has no value
-	Valid  Valid     // of the others; without rewards when there are none
-
-	present []float64
-}

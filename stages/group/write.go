@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group/pairs"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // groupWriter converts rows to members, one group after the other.
@@ -61,7 +60,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 		}
 		defer s.messages.Close()
 	}
-	if err := readRuns(ctx, j.in, j.slice, s.Group); err != nil {
+	if err := readRuns(ctx, j.in, j.slice, s.group); err != nil {
 		return err
 	}
 	if err := s.adjacency.end(); err != nil {
@@ -70,7 +69,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	return s.flush()
 }
 
-func (s *groupWriter) Group(first int64, key string, rows []row) error {
+func (s *groupWriter) group(first int64, key string, rows []row) error {
 	if err := s.adjacency.begins(key, rows[0].Epoch); err != nil {
 		return err
 	}
@@ -148,14 +147,6 @@ func (s *groupWriter) writeStats() error {
 	return err
 }
 
-// member returns the row as a member, which shares the data behind pointers.
-func (r *row) member(group string) formats.Member {
-	return formats.Member{
-		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, GroupID: group, Epoch: r.Epoch, Generation: r.Generation,
-		ForkedFrom: r.ForkedFrom, ForkCall: r.ForkCall, Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards,
-	}
-}
-
 // rowError adds the row to the error of a member.
 func (s *groupWriter) rowError(err error, members []formats.Member, first int64) error {
 	var bad *BadMember
@@ -163,8 +154,4 @@ func (s *groupWriter) rowError(err error, members []formats.Member, first int64)
 		return err
 	}
 	return s.in.badMember(bad, members[bad.Member].TrajectoryID, first+int64(bad.Member))
-}
-
-func (src *input) badMember(bad *BadMember, trajectory string, row int64) error {
-	return fault.Invalid(src.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
 }

@@ -1,3 +1,10 @@
+// Package pairs makes what trainers of preferences need of a group: pairs of a better and a
+// worse answer (Settings, Writer), and labels of desirable and undesirable ones.
+//
+//	pairs            which pairs: settings, and the pairs that scores allow
+//	pairer, labels   Writer: pairs and labels of one group after the other
+//	shared_prompt    where two attempts differ
+//	pair_facts       what the manifest counts of them, and says of it
 package pairs
 
 import (
@@ -20,12 +27,12 @@ import (
 // calls (apart from the calls' ids) and the same tools. Candidates are paired
 // within one turn of one trajectory. Pairs with identical answers are refused.
 //
-// Under PairFirstDifference a pair of trajectories ends with the first message
+// Under FirstDifference a pair of trajectories ends with the first message
 // that differs: one answer, with its tool calls, against another. Trainers that
 // compare single answers then learn from agents that call tools. The messages
 // after it, by which the rewards were earned, are not in the pair.
 //
-// Under CompatNAT candidates are paired as the NeMo Agent Toolkit's DPO builder
+// Under --compat nat candidates are paired as the NeMo Agent Toolkit's DPO builder
 // does it: a turn is what the agent named so, anywhere in the group; prompts
 // are not compared (the better answer's is used); equal scores make pairs
 // unless a margin forbids it; equal differences are in the order of its stable
@@ -34,9 +41,9 @@ import (
 // limit.
 type Settings struct {
 	Mode   Mode    `json:"mode"`           // "" makes none
-	From   Source  `json:"from"`           // default PairTrajectories; PairCandidates under CompatNAT
-	At     End     `json:"at,omitempty"`   // where pairs of trajectories end; default PairWhole
-	Top    int     `json:"top,omitempty"`  // of PairTop; default DefaultTop
+	From   Source  `json:"from"`           // default Trajectories; Candidates under --compat nat
+	At     End     `json:"at,omitempty"`   // where pairs of trajectories end; default Whole
+	Top    int     `json:"top,omitempty"`  // of TopK; default DefaultTop
 	Margin float64 `json:"margin"`         // least difference of scores
 	Limit  int     `json:"limit"`          // most pairs of a group, or of a turn; 0 is no limit
 	Ties   bool    `json:"ties,omitempty"` // equal scores make pairs too
@@ -80,7 +87,7 @@ const (
 // Ends lists the known values, the default first.
 var Ends = []End{Whole, FirstDifference}
 
-// DefaultTop is how many are paired in mode PairTop.
+// DefaultTop is how many are paired in mode TopK.
 const DefaultTop = 2
 
 // Declare declares the fields. They are in the identity as one object, if there
@@ -100,7 +107,7 @@ func (p *Settings) Declare(d *plugin.Declarer) {
 	d.Bool(&p.Once, "pair-once", "deduplicate identical pairs within a group")
 }
 
-// Validate fills in the defaults. nat says that pairs are made as under CompatNAT.
+// Validate fills in the defaults. nat says that pairs are made as under --compat nat.
 func (p *Settings) Validate(nat bool) error {
 	usage := func(hint, format string, args ...any) error {
 		return fault.Errorf(fault.Usage, hint, format, args...)
