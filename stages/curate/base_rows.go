@@ -88,3 +88,25 @@ func notEOF(err error) error {
 	}
 	return err
 }
+
+const (
+	readNone rowsRead = iota
+	readHeads
+	readWhole
+)
+
+// rowsRead says which of a group's rows were read.
+type rowsRead int
+
+// decided is a group on its way between the two goroutines.
+type decided struct {
+	group    Group
+	verdict  Verdict // about it
+	members  []formats.Member
+	verdicts []Verdict
+	rows     []formats.Trajectory // of the whole group, when anything is kept
+	read     rowsRead             // what is in rows
+	ended    string               // the rule that left nothing of the group, or ""
+	kept     []formats.Trajectory // at the beginning of rows
+	at       []int64              // their rows in the base, if their payload is copied
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -13,11 +14,6 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
-)
-
-const (
-	stage   = "curate"
-	version = 3 // raise it when the same inputs and options give other rows
 )
 
 // Run decides about the groups of o.In, writes one shard of the dataset o.Out,
@@ -152,4 +148,41 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 		return w.own.rows, w.rows.EndPart(ctx) // so that it holds no file of this set
 	}
 	return w.own.rows, w.rows.EndRowGroup()
+}
+
+// writeExamples writes the table _examples, and a drawn plan: the first shard all of it.
+func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *shards.Shard, to *planTableWriter) error {
+	out := shards.NewTable[decision.ExampleStats](shard, schema.TableExamples, -1)
+	if o.Out.Shard.Of().Index > 0 {
+		return nil
+	}
+	e := &exampleCounts{sorter: in.groups.sorter()}
+	defer e.sorter.Close()
+	if err := e.addPrevious(ctx, in); err != nil {
+		return err
+	}
+	if err := e.addAttempts(ctx, in); err != nil {
+		return err
+	}
+	rows := make([]decision.ExampleStats, 0, 1000)
+	for c, err := range e.each() {
+		if err == nil && len(rows) == cap(rows) {
+			err = out.Write(ctx, rows)
+			rows = rows[:0]
+		}
+		if err != nil {
+			return err
+		}
+		row := c.ExampleStats
+		if row.Mean, row.StdPop = nil, nil; c.Scored > 0 {
+			row.Mean, row.StdPop = new(c.Mean), new(math.Sqrt(c.Squares/float64(c.Scored)))
+		}
+		if c.Attempts > 0 {
+			rows = append(rows, row)
+		}
+	}
+	if err := out.Write(ctx, rows); err != nil || !o.PlanTable.Drawn() {
+		return err
+	}
+	return o.drawPlan(ctx, in, p, e, to)
 }

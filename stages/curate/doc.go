@@ -9,9 +9,9 @@
 //	groups, group_stats, shard_groups   groups, read from _groups; those that a shard writes
 //	group_rules, member_rules           the rules of groups, then those of members
 //	holdout                             examples that are never trained on
-//	base_rows, scattered                rows of the base; those of scattered groups
+//	base_rows, scattered                groups that are decided, and their rows; scattered ones
 //	plan_table, requests, plan_forks    the table _plan: what groups lack, or forks
-//	plan_draw, plan_mix, pass_rate      a plan that is drawn from a task file
+//	plan_settings, plan_draw, pass_rate  settings of plans; one that is drawn from a task file
 //	example_counts                      the table _examples
 //	side_tables                         _pairs and _labels
 //	tally                               counts by rule and the report

@@ -6,12 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -176,41 +174,4 @@ func (m *memberCounts) count(c *counts, solved float64) {
 			c.Passes = 1
 		}
 	}
-}
-
-// writeExamples writes the table _examples, and a drawn plan: the first shard all of it.
-func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *shards.Shard, to *planTableWriter) error {
-	out := shards.NewTable[decision.ExampleStats](shard, schema.TableExamples, -1)
-	if o.Out.Shard.Of().Index > 0 {
-		return nil
-	}
-	e := &exampleCounts{sorter: in.groups.sorter()}
-	defer e.sorter.Close()
-	if err := e.addPrevious(ctx, in); err != nil {
-		return err
-	}
-	if err := e.addAttempts(ctx, in); err != nil {
-		return err
-	}
-	rows := make([]decision.ExampleStats, 0, 1000)
-	for c, err := range e.each() {
-		if err == nil && len(rows) == cap(rows) {
-			err = out.Write(ctx, rows)
-			rows = rows[:0]
-		}
-		if err != nil {
-			return err
-		}
-		row := c.ExampleStats
-		if row.Mean, row.StdPop = nil, nil; c.Scored > 0 {
-			row.Mean, row.StdPop = new(c.Mean), new(math.Sqrt(c.Squares/float64(c.Scored)))
-		}
-		if c.Attempts > 0 {
-			rows = append(rows, row)
-		}
-	}
-	if err := out.Write(ctx, rows); err != nil || !o.PlanTable.Drawn() {
-		return err
-	}
-	return o.drawPlan(ctx, in, p, e, to)
 }

@@ -26,13 +26,6 @@ type plan struct {
 	state    decision.CurateState
 }
 
-// active is a rule that the options ask for.
-type active struct {
-	RuleKind
-	Rule
-	state json.RawMessage // from the previous epoch
-}
-
 // newPlan has every rule judge the groups that no earlier one refused.
 func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{

@@ -65,11 +65,6 @@ func (l *statsReader) read(ctx context.Context, tokens bool) error {
 	return nil
 }
 
-// tokens reports whether a rule uses the number of sampled tokens.
-func (o *Options) tokens() bool {
-	return slices.ContainsFunc(o.running, func(a active) bool { return a.Tokens })
-}
-
 func (l *statsReader) add(s *statsRow) error {
 	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 ||
 		s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {

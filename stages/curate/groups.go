@@ -197,3 +197,19 @@ func ordered(x float64) uint64 {
 	}
 	return bits | 1<<63
 }
+
+// Flat reports whether a group gives no training signal.
+func (g *Group) Flat(tolerance float64) bool {
+	if g.Trains == training.TrainsByRewards {
+		return g.Valid > 0 && training.Flat(g.Min, g.Max, tolerance)
+	}
+	return g.Valid > 0 && g.Trains != training.TrainsSomething
+}
+
+// unlessEqual is what a group trains, unless its rewards are equal by a tolerance of curate's own.
+func (gs *Groups) unlessEqual(g *Group, t training.Training) training.Training {
+	if gs.tolerance != nil && training.Flat(g.Min, g.Max, *gs.tolerance) {
+		return training.TrainsNothing
+	}
+	return t
+}

@@ -4,7 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -195,4 +200,82 @@ func (src *input) spec(o *Options) manifest.Spec {
 		s.Gates = []manifest.Gate{{Name: "min-groups", Count: factGroupsKept, Min: o.MinGroups}}
 	}
 	return s
+}
+
+func (src *input) openHoldout(ctx context.Context, o *Options) error {
+	var held []string
+	for _, a := range o.running {
+		held = append(held, a.HeldOut...)
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	src.holdout = &Holdout{ids: map[string]struct{}{}, contents: map[xxh3.Uint128]struct{}{}}
+	for _, uri := range held {
+		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
+		if err != nil {
+			return err
+		}
+		if d.Kind != schema.KindTrajectories {
+			return fault.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil,
+				"it holds %s, not trajectories", d.Kind)
+		}
+		src.holdout.from = append(src.holdout.from, d)
+		type columns struct {
+			ExampleID string `parquet:"example_id,dict"`
+			Example   string `parquet:"example"`
+		}
+		var last columns
+		for c, err := range dataset.Each[columns](ctx, d, "", d.All()) {
+			if err != nil {
+				return err
+			}
+			if *c == last { // the generations of one example are adjacent
+				continue
+			}
+			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}
+			src.holdout.ids[last.ExampleID] = struct{}{}
+			if key, ok := formats.ExampleContent(c.Example); ok {
+				src.holdout.contents[key] = struct{}{}
+			}
+		}
+	}
+	return nil
+}
+
+// prepare makes what depends on the input.
+func (o *Options) prepare(in *input) error {
+	if in.several {
+		for _, a := range o.running {
+			if a.OfExamples {
+				return Usage("group by example, or leave the rule out",
+					"curate: rule %s is about examples, and there are groups of several", a.Name)
+			}
+		}
+	}
+	s := in.groupState()
+	if !o.Recompute {
+		return nil
+	}
+	if s == nil {
+		return fault.Invalid(in.sets[0].members.URI(), "group the scores again with this version", nil,
+			"--recompute: its manifest does not say how the advantages were made")
+	}
+	if s.Batch != nil {
+		return Usage("leave --recompute out",
+			"curate: --recompute: estimator %q looks at the whole batch, of which only a part is left", s.Estimator)
+	}
+	var err error
+	o.recompute, err = o.Recomputer(*s)
+	return err
+}
+
+// carried lists the tables that any set has.
+func (src *input) carried() (tables []string) {
+	for _, table := range []string{schema.TableLabels, schema.TablePairs} {
+		if slices.ContainsFunc(src.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
+			tables = append(tables, table)
+		}
+	}
+	return tables
 }

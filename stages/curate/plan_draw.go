@@ -13,13 +13,6 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// Examples are the rows of a task file, from which a plan is drawn; package
-// formats/examples reads such files. No id is empty or occurs twice.
-type Examples interface {
-	Len() int
-	At(i int) (formats.Example, error)
-}
-
 // candidate is an example that may be drawn. What is known of it comes from several
 // places, and is merged.
 type candidate struct {

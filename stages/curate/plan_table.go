@@ -12,112 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
-	"github.com/rollmill/rollmill/stages/plugin"
 )
-
-// PlanTable are the settings of the table _plan, which asks for more generations of
-// examples whose groups have too few valid members, or no training signal yet.
-// The table is always written, and decides nothing about the kept rows.
-//
-// A group is judged by its statistics, without regard to failures and rules of
-// members. In order of urgency: a group whose members failed gets as many as it
-// lacks (failed), and so does one that was rolled out too seldom (few); a flat
-// one gets another Generations (flat), unless all of it is solved, because more
-// attempts would give the same. Groups that lack the fewest come first, so that
-// a budget completes as many as it can. The rest of a budget goes to the groups
-// whose rewards differ most (varied). Members whose scoring failed should be
-// scored again, not made again: they count as if they had a reward.
-//
-// No example gets more than MaxPerExample. None are planned for groups that a
-// rule refused for what their example is (the other side of a split, held out,
-// an easy pool, a filter), for those with enough members, for replayed epochs,
-// for groups of forks, and when groups are not formed by example.
-//
-// With Mix or PassRate the plan is for the next epoch instead: mixing ratios and
-// pass rates as users of NeMo Gym and NeMo RL ask for, and a way to find groups
-// that are not flat before they are paid for, where DAPO's dynamic sampling
-// (arXiv 2503.14476) drops them after. Examples are drawn from a task file, without
-// replacement. Their number is divided over the keys of the mix by largest
-// remainder; within a key an example's weight is the density of its pass rate, by its newest
-// policy version in the table _examples with scored attempts. Those without any
-// have the greatest weight. Held-out examples are not drawn (reason drawn).
-type PlanTable struct {
-	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
-	MaxPerExample int    // of an example in all, including failed ones; default twice Generations
-	Budget        *int64 // of all examples together; nil: no limit, and nothing for varied groups
-
-	// Forks asks for continuations of prefixes instead, Generations of each: where, as a Fork constant; "" for none
-	Forks      string
-	ForkPoints int // of a trajectory; default 1
-
-	// Mix or PassRate: draw from all examples of a task file instead, Generations of each, as many as Budget pays for
-	Mix      Mix
-	MixField string // of an example, with dots between nested names; default "source"
-	PassRate PassRate
-	IDKey    string // column of the task file with the ids; default "id"
-}
-
-// Drawn reports whether the plan is drawn from a task file, for the next epoch.
-func (n *PlanTable) Drawn() bool { return len(n.Mix) > 0 || n.PassRate.Name != "" }
-
-func (n PlanTable) validate() error {
-	switch {
-	case n.Generations < 0:
-		return Usage("give the number of trajectories that a group should have", "curate: --plan-generations %d",
-			n.Generations)
-	case n.MaxPerExample < 0:
-		return Usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d",
-			n.MaxPerExample)
-	case n.ForkPoints < 0 || n.ForkPoints > 0 && n.Forks == "":
-		return Usage("say where with --plan-forks, and give at least 1", "curate: --plan-fork-points %d", n.ForkPoints)
-	case n.Drawn() && (n.Budget == nil || n.Forks != "" || n.MaxPerExample > 0):
-		return Usage("give --plan-budget, without --plan-forks and --plan-max-per-example",
-			"curate: --plan-mix or --plan-pass-rate draws as many examples as --plan-budget pays for")
-	case n.MixField != "" && len(n.Mix) == 0:
-		return Usage("give --plan-mix too", "curate: --plan-mix-field %s without --plan-mix", n.MixField)
-	case n.Budget != nil && *n.Budget < 0:
-		return Usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
-	}
-	return nil
-}
-
-// Declare declares the settings of the plan.
-func (n *PlanTable) Declare(d *plugin.Declarer) {
-	d.Int(&n.Generations, "plan-generations",
-		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").
-		ID("plan-generations").Shown("rollout's --generations")
-	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").
-		ID("plan-max-per-example").Shown("twice --plan-generations")
-	d.OptionalInt64(&n.Budget, "plan-budget",
-		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
-		Shown("no limit")
-	plugin.Choice(d, &n.Forks, "plan-forks", "plan forks instead: --plan-generations continuations of each trajectory from `POINTS` on: even, "+
-		"difference (after the first answer that no other attempt has), entropy (the least likely answers), tool (a call that failed), compaction",
-		ForkEven, ForkDifference, ForkEntropy, ForkTool, ForkCompaction).ID("plan-forks")
-	plugin.Var(d, &n.Mix, "plan-mix", "draw the plan from --plan-examples in these `SHARES` of a field's values, such as math=0.4,code=0.6").
-		ID("plan-mix")
-	d.String(&n.MixField, "plan-mix-field", "find the keys of --plan-mix in this `FIELD` of an example; a.b for b in a").
-		ID("plan-mix-field").Shown("source")
-	d.String(&n.IDKey, "plan-id-key", "read the ids in --plan-examples from this `COLUMN`").ID("plan-id-key").Shown("id")
-	plugin.Var(d, &n.PassRate, "plan-pass-rate",
-		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").
-		ID("plan-pass-rate").Shown("all pass rates are equal")
-	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").Shown("1")
-}
-
-// request is a request for more members of one group.
-type request struct {
-	Group  int   // index
-	Row    int64 // the group's first
-	N      int
-	Reason int // index in decision.PlanReasons
-	Std    float64
-	Lot    int64 // decides between equals, by the seed
-
-	From  string // of forks: the trajectory
-	Call  int32
-	First int32 // generation
-}
 
 // requests returns what the groups of the first set should get, in their order.
 // Every shard computes the same.
@@ -244,15 +139,6 @@ func (p *plan) plannable(v Verdict) bool {
 		return a.Name == v.rule && slices.Contains(a.More, v.Reason)
 	})
 }
-
-const (
-	requestFailed = iota // indexes in decision.PlanReasons
-	requestFew
-	requestFlat
-	requestVaried
-	requestDrawn
-	requestFork
-)
 
 // request returns what a group deserves whose target size is size.
 func (o *Options) request(g *Group, size int) request {

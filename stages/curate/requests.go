@@ -8,6 +8,15 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
+const (
+	requestFailed = iota // indexes in decision.PlanReasons
+	requestFew
+	requestFlat
+	requestVaried
+	requestDrawn
+	requestFork
+)
+
 // requestList is a list of requests, in the order of their groups.
 type requestList struct {
 	list  *spill.List
@@ -97,4 +106,18 @@ func urgency(w *request) []byte {
 func place(b []byte, w *request) []byte {
 	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, uint64(w.Group)), uint32(w.Call))
 	return append(b, w.From...)
+}
+
+// request is a request for more members of one group.
+type request struct {
+	Group  int   // index
+	Row    int64 // the group's first
+	N      int
+	Reason int // index in decision.PlanReasons
+	Std    float64
+	Lot    int64 // decides between equals, by the seed
+
+	From  string // of forks: the trajectory
+	Call  int32
+	First int32 // generation
 }

@@ -104,3 +104,10 @@ type Rules = plugin.Each[RuleSettings, RuleKind]
 
 // Registry lists rules in the order they run.
 type Registry = plugin.Registry[RuleSettings, RuleKind]
+
+// active is a rule that the options ask for.
+type active struct {
+	RuleKind
+	Rule
+	state json.RawMessage // from the previous epoch
+}

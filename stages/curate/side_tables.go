@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -53,16 +51,6 @@ func newSideTables(in *input, shard *shards.Shard) *sideTables {
 		}
 	}
 	return s
-}
-
-// carried lists the tables that any set has.
-func (src *input) carried() (tables []string) {
-	for _, table := range []string{schema.TableLabels, schema.TablePairs} {
-		if slices.ContainsFunc(src.sets, func(s *set) bool { _, has := s.members.Tables[table]; return has }) {
-			tables = append(tables, table)
-		}
-	}
-	return tables
 }
 
 // begin starts a slice of a set; end checks that all of it was read.
@@ -129,24 +117,6 @@ func sideMessage(f map[string]float64) (text string) {
 		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, u, wd, wu)
 	}
 	return text
-}
-
-// lost sums the facts with a prefix, and lists them, the largest first.
-func lost(f map[string]float64, prefix string) (sum float64, text string) {
-	drops := map[string]float64{}
-	for name, n := range f {
-		if reason, ok := strings.CutPrefix(name, prefix); ok {
-			drops[reason], sum = n, sum+n
-		}
-	}
-	var why []string
-	for _, reason := range byCount(drops) {
-		why = append(why, fmt.Sprintf("%.0f %s", drops[reason], reason))
-	}
-	if why != nil {
-		text = " (dropped: " + strings.Join(why, ", ") + ")"
-	}
-	return sum, text
 }
 
 // carriedTable copies one table, whose rows are in the order of their groups.

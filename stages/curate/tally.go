@@ -180,3 +180,21 @@ func (f *funnel) facts(into map[string]float64) {
 		into[decision.OfTrajectories(rule)] = float64(n)
 	}
 }
+
+// lost sums the facts with a prefix, and lists them, the largest first.
+func lost(f map[string]float64, prefix string) (sum float64, text string) {
+	drops := map[string]float64{}
+	for name, n := range f {
+		if reason, ok := strings.CutPrefix(name, prefix); ok {
+			drops[reason], sum = n, sum+n
+		}
+	}
+	var why []string
+	for _, reason := range byCount(drops) {
+		why = append(why, fmt.Sprintf("%.0f %s", drops[reason], reason))
+	}
+	if why != nil {
+		text = " (dropped: " + strings.Join(why, ", ") + ")"
+	}
+	return sum, text
+}

@@ -9,14 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/training"
 )
 
-// Flat reports whether a group gives no training signal.
-func (g *Group) Flat(tolerance float64) bool {
-	if g.Trains == training.TrainsByRewards {
-		return g.Valid > 0 && training.Flat(g.Min, g.Max, tolerance)
-	}
-	return g.Valid > 0 && g.Trains != training.TrainsSomething
-}
-
 // findTraining finds out which groups train.
 func (src *input) findTraining(ctx context.Context, o *Options) error {
 	if o.Compat == CompatNAT {
@@ -51,14 +43,6 @@ func (src *input) training(g *Group, members []formats.Member, some []int) train
 	t := src.batch.Of(src.of(g.Index).batchStep, &size)
 	if t == training.TrainsSomething {
 		return src.groups.unlessEqual(g, t)
-	}
-	return t
-}
-
-// unlessEqual is what a group trains, unless its rewards are equal by a tolerance of curate's own.
-func (gs *Groups) unlessEqual(g *Group, t training.Training) training.Training {
-	if gs.tolerance != nil && training.Flat(g.Min, g.Max, *gs.tolerance) {
-		return training.TrainsNothing
 	}
 	return t
 }

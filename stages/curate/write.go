@@ -40,28 +40,6 @@ type writer struct {
 	decided []decision.Decision
 }
 
-// decided is a group on its way between the two goroutines.
-type decided struct {
-	group    Group
-	verdict  Verdict // about it
-	members  []formats.Member
-	verdicts []Verdict
-	rows     []formats.Trajectory // of the whole group, when anything is kept
-	read     rowsRead             // what is in rows
-	ended    string               // the rule that left nothing of the group, or ""
-	kept     []formats.Trajectory // at the beginning of rows
-	at       []int64              // their rows in the base, if their payload is copied
-}
-
-// rowsRead says which of a group's rows were read.
-type rowsRead int
-
-const (
-	readNone rowsRead = iota
-	readHeads
-	readWhole
-)
-
 const inFlight = 4 // groups between reading and writing
 
 func (w *writer) run(ctx context.Context) error {
