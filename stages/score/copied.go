@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -134,16 +133,6 @@ func sameFiles(ctx context.Context, c component, then, now map[string]string, o 
 	return true
 }
 
-// copiedRow is the rewards of a row in a copySource.
-type copiedRow struct {
-	rewards    map[string]formats.NamedReward
-	shaped     []float64
-	signals    []formats.Signal
-	recomputed bool // a reward of the row is computed: its shaped rewards are summed again
-
-	computed []string // the rewards that were computed
-}
-
 // markRecomputed decides which rows need any computation, before any is done.
 func (e *copySource) markRecomputed(rows []*Row, rewards rewardSet) {
 	for _, r := range rows {
@@ -207,16 +196,6 @@ func sameValue(a, b *float64) bool { return a == b || a != nil && b != nil && *a
 // notComputed is the error of a row that only --only left out.
 const notComputed = "it was not computed for this row; --only missing does"
 
-// value returns the value that is carried over for a row.
-func (b *copiedRow) value(spec Spec) formats.NamedReward {
-	n, ok := b.rewards[spec.Name]
-	if !ok {
-		n = named(spec, Failed(outcomes.RewardMissing, notComputed), nil)
-	}
-	n.Weight = spec.Weight
-	return n
-}
-
 // split separates the rows for which a reward is due from those that keep
 // theirs. If the members of a group are compared with one another, all are due
 // or none.
@@ -235,15 +214,6 @@ func (e *copySource) split(rows []*Row, c component) (due, kept []*Row) {
 		first = end
 	}
 	return due, kept
-}
-
-func newCopiedRow(s *formats.Score) *copiedRow {
-	b := &copiedRow{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards,
-		signals: s.Signals}
-	for _, r := range s.Rewards {
-		b.rewards[r.Name] = r
-	}
-	return b
 }
 
 // sortedModes returns --only as the manifest stores it.

@@ -3,7 +3,6 @@ package score
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options are the settings of Run. Only In, Out, Registry and Rewards are
@@ -118,8 +116,4 @@ func (o Options) defaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.MaxFailureRate = cmp.Or(o.MaxFailureRate, new(defaultMaxFailureRate))
 	return o
-}
-
-func usage(hint, format string, args ...any) error {
-	return fault.Errorf(fault.Usage, hint, "score: %w", fmt.Errorf(format, args...))
 }

@@ -144,20 +144,3 @@ func deciding(r Registry, s Spec) Spec {
 	}
 	return s
 }
-
-// Row is one trajectory to score. A reward reads it and changes nothing.
-type Row struct {
-	*formats.Trajectory
-	Known  []formats.NamedReward // carried forward from scores, then those computed in this run
-	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored (Description.Shaped)
-
-	answer  string         // the example's column of the reference; "" for the default
-	fields  map[string]any // of the example, decoded when first needed
-	err     error
-	shaped  []float64        // carried forward
-	signals []formats.Signal // carried forward, then with those of this run
-	fresh   []float64        // the weighted sum of all shaped rewards
-	steps   []string         // the rewards that gave shaped ones
-	tried   map[string]Value // of programs that were tried on it, by reward
-	copied  *copiedRow       // its scores that may be carried over; nil without
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
@@ -132,3 +133,57 @@ func (r *Row) Steps() []int {
 func Scorable(status string) bool {
 	return status == outcomes.StatusOK || status == outcomes.StatusTruncated
 }
+
+// Row is one trajectory to score. A reward reads it and changes nothing.
+type Row struct {
+	*formats.Trajectory
+	Known  []formats.NamedReward // carried forward from scores, then those computed in this run
+	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored (Description.Shaped)
+
+	answer  string         // the example's column of the reference; "" for the default
+	fields  map[string]any // of the example, decoded when first needed
+	err     error
+	shaped  []float64        // carried forward
+	signals []formats.Signal // carried forward, then with those of this run
+	fresh   []float64        // the weighted sum of all shaped rewards
+	steps   []string         // the rewards that gave shaped ones
+	tried   map[string]Value // of programs that were tried on it, by reward
+	copied  *copiedRow       // its scores that may be carried over; nil without
+}
+
+// copiedRow is the rewards of a row in a copySource.
+type copiedRow struct {
+	rewards    map[string]formats.NamedReward
+	shaped     []float64
+	signals    []formats.Signal
+	recomputed bool // a reward of the row is computed: its shaped rewards are summed again
+
+	computed []string // the rewards that were computed
+}
+
+// value returns the value that is carried over for a row.
+func (b *copiedRow) value(spec Spec) formats.NamedReward {
+	n, ok := b.rewards[spec.Name]
+	if !ok {
+		n = named(spec, Failed(outcomes.RewardMissing, notComputed), nil)
+	}
+	n.Weight = spec.Weight
+	return n
+}
+
+func newCopiedRow(s *formats.Score) *copiedRow {
+	b := &copiedRow{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards,
+		signals: s.Signals}
+	for _, r := range s.Rewards {
+		b.rewards[r.Name] = r
+	}
+	return b
+}
+
+// groupKey is what the rows of a group have in common.
+type groupKey struct {
+	example string
+	epoch   int32
+}
+
+func groupOf(r *Row) groupKey { return groupKey{r.ExampleID, r.Epoch} }

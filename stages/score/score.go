@@ -6,7 +6,10 @@ import (
 	"errors"
 	"maps"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -120,4 +123,71 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
 	outcome.State, err = json.Marshal(state{append(in.carriedExcept(o.Rewards), o.Rewards...)})
 	return outcome, err
+}
+
+func (p *pipeline) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	read, work, workers := p.readBatches, p.work, p.workers
+	if p.rewards.immediate() {
+		read, work, workers = p.spans, p.workSpans, p.readers()
+	}
+	todo := make(chan *job)
+	p.spare = make(chan *buffer, workers)
+	ordered := make(chan *job, workers) // bounds what is in memory
+	g.Go(func() error {
+		defer close(todo)
+		defer close(ordered)
+		return read(ctx, func(j *job) error {
+			j.done, j.facts = make(chan struct{}), map[string]int{}
+			for _, next := range []chan<- *job{ordered, todo} {
+				select {
+				case next <- j:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return nil
+		})
+	})
+	for range workers {
+		g.Go(func() error { return work(ctx, todo) })
+	}
+	g.Go(func() error { return p.write(ctx, ordered) })
+	return g.Wait()
+}
+
+// readBatches reads batches of whole groups, each of which is one call of every
+// reward.
+func (p *pipeline) readBatches(ctx context.Context, next func(*job) error) error {
+	source, err := openSource(ctx, p.in, p.slice, p.rewards)
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	try := programCheck{pipeline: p}
+	for {
+		first := source.first - int64(len(source.pending))
+		rows, err := source.batch(p.batch)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		if err := try.batch(ctx, rows); err != nil {
+			return err
+		}
+		if err := next(&job{rows: rows, span: dataset.Range{First: first, Rows: int64(len(rows))}}); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *pipeline) work(ctx context.Context, todo <-chan *job) error {
+	for j := range todo {
+		j.buffer = p.buffer(len(j.rows))
+		j.alive = nil // rewards may keep it
+		if err := p.score(ctx, j, j.rows); err != nil {
+			return err
+		}
+		close(j.done)
+	}
+	return ctx.Err()
 }

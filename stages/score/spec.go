@@ -1,10 +1,13 @@
 package score
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Spec says which reward to compute: NAME[*WEIGHT]=KIND:ARGUMENTS.
@@ -113,4 +116,8 @@ func checkNames(specs []Spec) error {
 		seen[s.Name] = true
 	}
 	return nil
+}
+
+func usage(hint, format string, args ...any) error {
+	return fault.Errorf(fault.Usage, hint, "score: %w", fmt.Errorf(format, args...))
 }
