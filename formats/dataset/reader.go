@@ -155,7 +155,7 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 		return rd, nil
 	}
 	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[reflect.Value], error) {
-		return f.NewNamedReader(names, first, rows)
+		return parquet.NewNamedReader(f, names, first, rows)
 	}
 	return rd, nil
 }

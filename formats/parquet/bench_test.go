@@ -10,16 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // wide is 2048 rows of about 28 kB, made once.
 var wide = sync.OnceValues(func() (groups [][]formats.Trajectory, logical int64) {
-	leaves := layoutOf[formats.Trajectory]().leaves
+	leaves := layout.LayoutOf[formats.Trajectory]().Leaves
 	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 256, Scored: true}) {
 		groups = append(groups, rows)
 		for _, l := range leaves {
-			logical += l.bytesOf(rowSliceOf(rows))
+			logical += l.BytesOf(layout.RowSliceOf(rows))
 		}
 	}
 	return groups, logical
@@ -155,11 +157,11 @@ func cpu(b *testing.B, logical int64) func() {
 }
 
 func scan[T any](b *testing.B, data []byte, batch int) int {
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "bench")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := NewReader[T](f, 0, f.Rows())
+	r, err := reader.NewReader[T](f, 0, f.Rows())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func BenchmarkWriteWideGenericWriter(b *testing.B) {
 	b.SetBytes(logical)
 	defer cpu(b, logical)()
 	for b.Loop() {
-		w := pq.NewGenericWriter[formats.Trajectory](io.Discard, pq.Compression(codec{}))
+		w := pq.NewGenericWriter[formats.Trajectory](io.Discard, pq.Compression(zstdCodec{}))
 		for _, rows := range groups {
 			if _, err := w.Write(rows); err != nil {
 				b.Fatal(err)

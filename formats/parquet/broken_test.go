@@ -17,16 +17,18 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // readAll reads everything, and returns the first error.
 func readAll[T any](data []byte) (rows int, err error) {
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "broken.parquet")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "broken.parquet")
 	if err != nil {
 		return 0, err
 	}
-	r, err := NewReader[T](f, 0, f.Rows())
+	r, err := reader.NewReader[T](f, 0, f.Rows())
 	if err != nil {
 		return 0, err
 	}
@@ -120,7 +122,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 	type row struct {
 		N int64 `parquet:"n"`
 	}
-	l := layoutOf[row]()
+	l := layout.LayoutOf[row]()
 	head, err := thrift.Marshal(new(thrift.CompactProtocol), &page)
 	if err != nil {
 		panic(err)
@@ -130,7 +132,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 	}
 	var out bytes.Buffer
 	t := &fileWriter{out: bufio.NewWriter(&out), deferred: []bool{false}}
-	t.meta = format.FileMetaData{Version: 2, Schema: l.meta.Schema, NumRows: 1,
+	t.meta = format.FileMetaData{Version: 2, Schema: l.Meta.Schema, NumRows: 1,
 		RowGroups: []format.RowGroup{{NumRows: 1, Columns: []format.ColumnChunk{{
 			MetaData: format.ColumnMetaData{Type: format.Int64, PathInSchema: []string{"n"}, Codec: format.Zstd,
 				NumValues: 1 << 40, DataPageOffset: 4,
@@ -139,7 +141,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 	if change != nil {
 		change(&t.meta)
 	}
-	for _, p := range [][]byte{[]byte(magic), head, body} {
+	for _, p := range [][]byte{[]byte(layout.Magic), head, body} {
 		if err := t.write(p); err != nil {
 			panic(err)
 		}
@@ -215,32 +217,10 @@ func TestFalseClaimsInPages(t *testing.T) {
 		_, err := readAll[row](data)
 		runtime.ReadMemStats(&after)
 		refused(t, what, err)
-		if got := after.TotalAlloc - before.TotalAlloc; got > maxPage+64<<20 {
+		if got := after.TotalAlloc - before.TotalAlloc; got > layout.MaxPage+64<<20 {
 			t.Errorf("a page that %s: %d bytes allocated", what, got)
 		}
 		t.Logf("a page that %s: %v", what, err)
-	}
-}
-
-// Other writers pad their last run: DuckDB to 256 values.
-func TestRunsMayBePadded(t *testing.T) {
-	packed := func(values, width int) []byte {
-		return append(binary.AppendUvarint(nil, uint64(values/8)<<1|1), make([]byte, values/8*width)...)
-	}
-	repeated := func(values int) []byte { return append(binary.AppendUvarint(nil, uint64(values)<<1), 1) }
-	for _, c := range []struct {
-		data []byte
-		n    int
-		want bool
-	}{
-		{packed(256, 1), 1, true}, {packed(256, 1), 256, true}, {packed(264, 1), 8, false}, {packed(256, 1)[:20], 32, false},
-		{repeated(32), 32, true}, {repeated(256), 32, false}, {repeated(32), 33, false},
-		{append(repeated(10), packed(256, 1)...), 20, true}, {append(packed(256, 1), repeated(10)...), 260, true},
-	} {
-		data, err := checkRuns(append(c.data, 99), 1, c.n)
-		if (err == nil) != c.want || err == nil && len(data) != len(c.data) {
-			t.Errorf("%d values in %d bytes of runs: %v, %d bytes", c.n, len(c.data), err, len(data))
-		}
 	}
 }
 
@@ -282,13 +262,8 @@ func TestFalseLengthsOfThriftLists(t *testing.T) {
 	var f []byte
 	f = append(f, 0x15, 4)                                     // 1: version
 	f = append(f, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0) // 2: a list of 2^31-1 structures
-	file := append([]byte(magic), f...)
-	file = append(binary.LittleEndian.AppendUint32(file, uint32(len(f))), magic...)
+	file := append([]byte(layout.Magic), f...)
+	file = append(binary.LittleEndian.AppendUint32(file, uint32(len(f))), layout.Magic...)
 	_, err := readAll[formats.Score](file)
 	refused(t, "a long list", err)
-	empty := append([]byte{0x15, 4, 0x19, 0xfc}, binary.AppendUvarint(nil, 2<<20)...)
-	empty = append(empty, make([]byte, 2<<20)...) // as many structures, each empty
-	if err := weigh(append(empty, 0)); !errors.Is(err, errThrift) {
-		t.Errorf("two million empty structures: %v", err)
-	}
 }

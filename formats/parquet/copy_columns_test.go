@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 // scores returns rows of a few row groups in groups of three, with nulls, empty
@@ -68,7 +69,7 @@ func TestCopyColumns(t *testing.T) {
 	}
 }
 
-func columnsCopied(t *testing.T, file *File, groups [][]formats.Member) []byte {
+func columnsCopied(t *testing.T, file *layout.File, groups [][]formats.Member) []byte {
 	t.Helper()
 	common, err := NewCommon[formats.Member](file)
 	if err != nil {
@@ -109,13 +110,13 @@ func TestCommon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := layoutOf[formats.Member]()
+	l := layout.LayoutOf[formats.Member]()
 	for i, at := range common.at {
-		name := columnName(l.paths[i])
+		name := layout.ColumnName(l.Paths[i])
 		if want := name == "trajectory_id" || name == "generation" || name == "group_id"; want != (at >= 0) {
 			t.Errorf("%s is column %d of the file", name, at)
 		}
-		if at >= 0 && newChunk(l, i).sameLayout(&file.meta.RowGroups[0].Columns[at]) != (name == "generation") {
+		if at >= 0 && newChunk(l, i).sameLayout(&file.Meta.RowGroups[0].Columns[at]) != (name == "generation") {
 			t.Errorf("%s can be copied, or cannot", name)
 		}
 	}
@@ -125,8 +126,8 @@ func TestCommon(t *testing.T) {
 func TestDamagedColumnsAreNotCopied(t *testing.T) {
 	data := fileOf(t, scores())
 	file := opened(t, data)
-	for c, chunk := range file.meta.RowGroups[0].Columns {
-		_, end := span(&chunk.MetaData)
+	for c, chunk := range file.Meta.RowGroups[0].Columns {
+		_, end := layout.Span(&chunk.MetaData)
 		data[end-1] ^= 1
 		common, err := NewCommon[formats.Score](file)
 		if err != nil {
@@ -134,7 +135,7 @@ func TestDamagedColumnsAreNotCopied(t *testing.T) {
 		}
 		n := file.RowGroups()[0]
 		err = NewWriter[formats.Score](&bytes.Buffer{}).CopyColumns(common, 0, flat(scores())[:n], []int{int(n)})
-		if err == nil || !strings.Contains(err.Error(), columnName(file.leaves[c].path)) {
+		if err == nil || !strings.Contains(err.Error(), layout.ColumnName(file.Leaves[c].Path)) {
 			t.Errorf("column %d: %v", c, err)
 		}
 		data[end-1] ^= 1

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -33,14 +35,14 @@ func answered() [][]formats.Trajectory {
 }
 
 // unpaged writes groups as versions before paged leaves did.
-func unpaged(t *testing.T, groups [][]formats.Trajectory) *File {
-	paged["answer"] = false
-	defer func() { paged["answer"] = true }()
+func unpaged(t *testing.T, groups [][]formats.Trajectory) *layout.File {
+	layout.Paged["answer"] = false
+	defer func() { layout.Paged["answer"] = true }()
 	return opened(t, fileOf(t, groups))
 }
 
 func answers(w *Writer[formats.Trajectory]) *chunk {
-	i := slices.IndexFunc(w.current.chunks, func(c *chunk) bool { return c.name == "answer" })
+	i := slices.IndexFunc(w.current.chunks, func(c *chunk) bool { return c.Name == "answer" })
 	return w.current.chunks[i]
 }
 
@@ -49,7 +51,7 @@ func answers(w *Writer[formats.Trajectory]) *chunk {
 func TestAnswersAreCopiedByThePage(t *testing.T) {
 	groups := answered()
 	for name, c := range map[string]struct {
-		f     *File
+		f     *layout.File
 		pages bool
 	}{"ours": {opened(t, fileOf(t, groups)), true}, "of an older version": {unpaged(t, groups), false}} {
 		t.Run(name, func(t *testing.T) {
@@ -94,15 +96,15 @@ func TestAnswersAreCopiedByThePage(t *testing.T) {
 }
 
 // sameAnswers compares the bytes of the column answer of two files.
-func sameAnswers(t *testing.T, a, b *File) {
+func sameAnswers(t *testing.T, a, b *layout.File) {
 	t.Helper()
 	var both [2][]byte
-	for i, f := range []*File{a, b} {
-		leaf := slices.IndexFunc(f.leaves, func(n *node) bool { return columnName(n.path) == "answer" })
-		for g := range f.meta.RowGroups {
-			start, end := span(&f.meta.RowGroups[g].Columns[leaf].MetaData)
+	for i, f := range []*layout.File{a, b} {
+		leaf := slices.IndexFunc(f.Leaves, func(n *layout.Node) bool { return layout.ColumnName(n.Path) == "answer" })
+		for g := range f.Meta.RowGroups {
+			start, end := layout.Span(&f.Meta.RowGroups[g].Columns[leaf].MetaData)
 			data := make([]byte, end-start)
-			if err := readAt(f.src, data, start); err != nil {
+			if err := layout.ReadAt(f.Src, data, start); err != nil {
 				t.Fatal(err)
 			}
 			both[i] = append(both[i], data...)
@@ -118,8 +120,8 @@ func TestDamagedAnswerIsNotCopied(t *testing.T) {
 	groups := answered()
 	data := fileOf(t, groups)
 	f := opened(t, data)
-	leaf := slices.IndexFunc(f.leaves, func(n *node) bool { return columnName(n.path) == "answer" })
-	pages, err := pagesOf(f.src, &f.meta.RowGroups[0].Columns[leaf])
+	leaf := slices.IndexFunc(f.Leaves, func(n *layout.Node) bool { return layout.ColumnName(n.Path) == "answer" })
+	pages, err := layout.PagesOf(f.Src, &f.Meta.RowGroups[0].Columns[leaf])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestSkippedRows(t *testing.T) {
 			for seed := range uint64(6) {
 				f := opened(t, c.data)
 				f.FetchAhead(ahead)
-				r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+				r, err := reader.NewReader[formats.Trajectory](f, 0, f.Rows())
 				if err != nil {
 					t.Fatal(err)
 				}

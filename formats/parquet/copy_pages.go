@@ -5,60 +5,62 @@ import (
 	"io"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 // batch is rows of one row group, ascending, that are copied together.
 type batch struct {
-	f        *File
+	f        *layout.File
 	src      io.ReaderAt
 	rowGroup int
 	ranges   []rowRange
 
-	budget *budget // of all columns
+	budget *layout.Budget // of all columns
 }
 
 // first returns the row group's first row in the file.
 func (b *batch) first() (rows int64) {
-	for _, g := range b.f.meta.RowGroups[:b.rowGroup] {
+	for _, g := range b.f.Meta.RowGroups[:b.rowGroup] {
 		rows += g.NumRows
 	}
 	return rows
 }
 
-// fetch reads the needed pages into memory with a few requests: first the
+// Fetch reads the needed pages into memory with a few requests: first the
 // positions of the heavy pages, then these pages and the light chunks.
-func (b *batch) fetch(chunks []*chunk) error {
-	columns := b.f.meta.RowGroups[b.rowGroup].Columns
-	var indexes, wanted []extent
+func (b *batch) Fetch(chunks []*chunk) error {
+	columns := b.f.Meta.RowGroups[b.rowGroup].Columns
+	var indexes, wanted []layout.Extent
 	for _, c := range chunks {
-		x := &columns[c.node.leaf]
-		if start, end := span(&x.MetaData); c.payload && c.heavy {
-			indexes = append(indexes, extent{off: x.OffsetIndexOffset, end: x.OffsetIndexOffset + int64(x.OffsetIndexLength)})
-		} else if c.payload {
-			wanted = append(wanted, extent{off: start, end: end})
+		x := &columns[c.Node.Leaf]
+		if start, end := layout.Span(&x.MetaData); c.Payload && c.heavy {
+			indexes = append(indexes, layout.Extent{Off: x.OffsetIndexOffset, End: x.OffsetIndexOffset + int64(x.OffsetIndexLength)})
+		} else if c.Payload {
+			wanted = append(wanted, layout.Extent{Off: start, End: end})
 		}
 	}
-	found, err := b.f.fetch(indexes)
+	found, err := b.f.Fetch(indexes)
 	if err != nil {
 		return err
 	}
 	for _, c := range chunks {
-		if !c.payload || !c.heavy {
+		if !c.Payload || !c.heavy {
 			continue
 		}
 		err := b.pages(found, c, func(p pageLocation, ranges []rowRange) error {
-			wanted = append(wanted, extent{off: p.Offset, end: p.Offset + int64(p.CompressedPageSize)})
+			wanted = append(wanted, layout.Extent{Off: p.Offset, End: p.Offset + int64(p.CompressedPageSize)})
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	rest, err := b.f.fetch(wanted)
+	rest, err := b.f.Fetch(wanted)
 	if err != nil {
 		return err
 	}
-	rest.extents = append(rest.extents, found.extents...)
+	rest.Extents = append(rest.Extents, found.Extents...)
 	b.src = rest
 	return nil
 }
@@ -100,14 +102,14 @@ func (b *batch) pages(src io.ReaderAt, c *chunk, f func(pageLocation, []rowRange
 
 // locate returns the pages of a leaf, which must follow each other without a gap.
 func (b *batch) locate(src io.ReaderAt, c *chunk) ([]pageLocation, error) {
-	rowGroup := &b.f.meta.RowGroups[b.rowGroup]
-	x := &rowGroup.Columns[c.node.leaf]
-	locations, err := pagesOf(src, x)
+	rowGroup := &b.f.Meta.RowGroups[b.rowGroup]
+	x := &rowGroup.Columns[c.Node.Leaf]
+	locations, err := layout.PagesOf(src, x)
 	if err != nil {
 		return nil, err
 	}
 	pages := make([]pageLocation, len(locations))
-	at, end := span(&x.MetaData)
+	at, end := layout.Span(&x.MetaData)
 	for i, l := range locations {
 		p := pageLocation{l, rowGroup.NumRows}
 		if i+1 < len(locations) {
@@ -115,13 +117,13 @@ func (b *batch) locate(src io.ReaderAt, c *chunk) ([]pageLocation, error) {
 		}
 		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex ||
 			p.end > rowGroup.NumRows {
-			return nil, badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
+			return nil, layout.BadPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
 		}
 		at += int64(p.CompressedPageSize)
 		pages[i] = p
 	}
 	if at != end {
-		return nil, badPage("its index places its pages up to byte %d, not %d", at, end)
+		return nil, layout.BadPage("its index places its pages up to byte %d, not %d", at, end)
 	}
 	return pages, nil
 }
@@ -150,19 +152,19 @@ type selectedPage struct {
 func (c *chunk) copyBatches(batches []*batch) error {
 	for _, b := range batches {
 		if err := c.copyBatch(b); err != nil {
-			return b.fail(c, err)
+			return b.Fail(c, err)
 		}
 	}
 	return nil
 }
 
-func (b *batch) fail(c *chunk, err error) error {
-	return b.f.fail(c.name, b.rowGroup, b.first()+b.ranges[0].from, err)
+func (b *batch) Fail(c *chunk, err error) error {
+	return b.f.Fail(c.Name, b.rowGroup, b.first()+b.ranges[0].from, err)
 }
 
 func (c *chunk) copyBatch(b *batch) (err error) {
 	defer refusePanic(&err)
-	m := &b.f.meta.RowGroups[b.rowGroup].Columns[c.node.leaf].MetaData
+	m := &b.f.Meta.RowGroups[b.rowGroup].Columns[c.Node.Leaf].MetaData
 	t := newRowCopier(c, b, m)
 	defer t.free()
 	if !c.heavy {
@@ -189,7 +191,7 @@ func (c *chunk) copyBatch(b *batch) (err error) {
 // into an error.
 func refusePanic(err *error) {
 	if v := recover(); v != nil {
-		*err = badPage("%v", v)
+		*err = layout.BadPage("%v", v)
 	}
 }
 
@@ -198,15 +200,15 @@ func (c *chunk) checkPage(head *format.PageHeader, p *pageLocation, body []byte)
 	h := &head.DataPageHeaderV2.V
 	switch {
 	case head.Type != format.DataPageV2 || !head.DataPageHeaderV2.Valid || h.Encoding != c.enc:
-		return badPage("it is not of the kind that its chunk says")
+		return layout.BadPage("it is not of the kind that its chunk says")
 	case int64(h.NumRows) != p.end-p.FirstRowIndex:
-		return badPage("it has %d rows; its index says %d", h.NumRows, p.end-p.FirstRowIndex)
-	case int(head.CompressedPageSize) != len(body) || head.UncompressedPageSize < 0 || head.UncompressedPageSize > maxPage ||
+		return layout.BadPage("it has %d rows; its index says %d", h.NumRows, p.end-p.FirstRowIndex)
+	case int(head.CompressedPageSize) != len(body) || head.UncompressedPageSize < 0 || head.UncompressedPageSize > layout.MaxPage ||
 		h.NumValues < h.NumRows || h.NumNulls < 0 || h.NumNulls > h.NumValues:
-		return badPage("it claims %d bytes, %d inflated, %d values", head.CompressedPageSize, head.UncompressedPageSize,
+		return layout.BadPage("it claims %d bytes, %d inflated, %d values", head.CompressedPageSize, head.UncompressedPageSize,
 			h.NumValues)
 	case head.CRC != 0 && uint32(head.CRC) != crc32.ChecksumIEEE(body):
-		return badPage("its checksum is wrong")
+		return layout.BadPage("its checksum is wrong")
 	}
 	return nil
 }

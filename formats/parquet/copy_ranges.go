@@ -5,6 +5,9 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/page"
 )
 
 // rangeBytes is the size of what is copied at once, unless a page is larger.
@@ -82,7 +85,7 @@ func (c *chunk) writeRanges(own []byte, ranges []pageRange, out func([]byte) err
 	for i := range ranges {
 		r, l := &ranges[i], <-ahead
 		if l.err != nil {
-			return r.batch.fail(c, l.err)
+			return r.batch.Fail(c, l.err)
 		}
 		if err := out(own[at:r.after]); err != nil {
 			return err
@@ -106,20 +109,20 @@ func (c *chunk) readRange(r *pageRange) (l rangeData) {
 		*l.data = make([]byte, size+size/4)
 	}
 	*l.data = (*l.data)[:size]
-	if l.err = readAt(r.batch.src, *l.data, first); l.err != nil {
+	if l.err = layout.ReadAt(r.batch.src, *l.data, first); l.err != nil {
 		return l
 	}
 	var protocol thrift.CompactProtocol
 	var head format.PageHeader
 	for i := range r.pages {
 		p := &r.pages[i].pageLocation
-		page := (*l.data)[p.Offset-first : p.stop()-first]
-		length, err := decodeHeader(&protocol, page, &head)
+		body := (*l.data)[p.Offset-first : p.stop()-first]
+		length, err := page.DecodeHeader(&protocol, body, &head)
 		if err != nil {
-			l.err = badPage("its header: %v", err)
+			l.err = layout.BadPage("its header: %v", err)
 			return l
 		}
-		if l.err = c.checkPage(&head, p, page[length:]); l.err != nil {
+		if l.err = c.checkPage(&head, p, body[length:]); l.err != nil {
 			return l
 		}
 		h := &head.DataPageHeaderV2.V

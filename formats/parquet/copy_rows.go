@@ -7,6 +7,7 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -14,16 +15,16 @@ import (
 // its columns are those of T, and its heavy leaves have the layout of a Writer,
 // in pages that can be located without reading others. Files of other tools and
 // of other versions of T are not copyable and are decoded.
-func Copyable[T any](f *File) bool {
-	l := layoutOf[T]()
-	if !slices.EqualFunc(l.meta.Schema[1:], f.meta.Schema[1:], sameColumn) {
+func Copyable[T any](f *layout.File) bool {
+	l := layout.LayoutOf[T]()
+	if !slices.EqualFunc(l.Meta.Schema[1:], f.Meta.Schema[1:], layout.SameColumn) {
 		return false
 	}
-	for g := range f.meta.RowGroups {
-		for c := range l.leaves {
-			chunk := &f.meta.RowGroups[g].Columns[c]
-			if l.leaves[c].payload && !wholeRows(&chunk.MetaData) ||
-				heavy[columnName(l.paths[c])] && !plainPages(chunk, l.encs[c]) {
+	for g := range f.Meta.RowGroups {
+		for c := range l.Leaves {
+			chunk := &f.Meta.RowGroups[g].Columns[c]
+			if l.Leaves[c].Payload && !wholeRows(&chunk.MetaData) ||
+				layout.Heavy[layout.ColumnName(l.Paths[c])] && !plainPages(chunk, l.Encs[c]) {
 				return false
 			}
 		}
@@ -31,13 +32,8 @@ func Copyable[T any](f *File) bool {
 	return true
 }
 
-func sameColumn(a, b format.SchemaElement) bool {
-	return a.Name == b.Name && a.Type == b.Type && a.TypeLength == b.TypeLength && a.RepetitionType == b.RepetitionType &&
-		a.NumChildren == b.NumChildren
-}
-
 // wholeRows reports whether a chunk's pages end at the ends of rows.
-func wholeRows(m *columnMeta) bool {
+func wholeRows(m *layout.ColumnMeta) bool {
 	for _, s := range m.EncodingStats {
 		if s.PageType != format.DataPageV2 && s.PageType != format.DictionaryPage {
 			return false
@@ -48,7 +44,7 @@ func wholeRows(m *columnMeta) bool {
 
 // plainPages reports whether a chunk has only indexed pages, as chunk.endPage
 // makes them.
-func plainPages(chunk *chunkMeta, enc format.Encoding) bool {
+func plainPages(chunk *layout.ChunkMeta, enc format.Encoding) bool {
 	m := &chunk.MetaData
 	return m.Codec == format.Zstd && chunk.OffsetIndexLength > 0 && m.DictionaryPageOffset == 0 &&
 		!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
@@ -58,7 +54,7 @@ func plainPages(chunk *chunkMeta, enc format.Encoding) bool {
 
 // rowRange is a sequence of adjacent rows of a row group that are copied.
 type rowRange struct {
-	f            *File
+	f            *layout.File
 	rowGroup     int
 	from, to     int64 // in the row group
 	begins, ends bool  // it has the first or the last row of an example group
@@ -66,7 +62,7 @@ type rowRange struct {
 
 // Source is some rows of a file, in ascending order.
 type Source struct {
-	File *File
+	File *layout.File
 	At   []int64
 }
 
@@ -91,7 +87,7 @@ func (w *Writer[T]) copy(from []Source, rows []T) error {
 	var ranges []rowRange
 	total := int64(0)
 	for _, s := range from {
-		some, bytes, err := s.File.rowRanges(s.At)
+		some, bytes, err := rowRanges(s.File, s.At)
 		if err != nil {
 			return err
 		}
@@ -110,33 +106,33 @@ func (w *Writer[T]) copy(from []Source, rows []T) error {
 	g := w.current
 	for _, c := range g.chunks {
 		if c.paged {
-			if err := c.copyPaged(ranges, rowSliceOf(rows)); err != nil {
+			if err := c.copyPaged(ranges, layout.RowSliceOf(rows)); err != nil {
 				return err
 			}
-		} else if !c.payload {
-			c.columnBuffer.addRows(rowSliceOf(rows))
+		} else if !c.Payload {
+			c.columnBuffer.addRows(layout.RowSliceOf(rows))
 		}
 	}
 	g.ranges = append(g.ranges, ranges...)
 	g.rows += int64(len(rows))
 	g.bytes += total
 	w.rows += int64(len(rows))
-	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && !c.paged && c.size >= pageBytes })
+	return endPages(g.chunks, func(c *chunk) bool { return !c.Payload && !c.paged && c.size >= pageBytes })
 }
 
 // rowRanges locates rows, and estimates their bytes.
-func (f *File) rowRanges(at []int64) (out []rowRange, bytes int64, err error) {
+func rowRanges(f *layout.File, at []int64) (out []rowRange, bytes int64, err error) {
 	rowGroup, first := 0, int64(0)
 	for i, row := range at {
 		if row < 0 || row >= f.Rows() || i > 0 && row <= at[i-1] {
-			return nil, 0, fault.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(),
+			return nil, 0, fault.Invalid(f.Name(), "", nil, "row %d is not among its %d after row %d", row, f.Rows(),
 				at[max(i-1, 0)])
 		}
-		for first+f.meta.RowGroups[rowGroup].NumRows <= row {
-			first += f.meta.RowGroups[rowGroup].NumRows
+		for first+f.Meta.RowGroups[rowGroup].NumRows <= row {
+			first += f.Meta.RowGroups[rowGroup].NumRows
 			rowGroup++
 		}
-		g := &f.meta.RowGroups[rowGroup]
+		g := &f.Meta.RowGroups[rowGroup]
 		bytes += g.TotalByteSize / g.NumRows
 		if n := len(out); n > 0 && out[n-1].rowGroup == rowGroup && out[n-1].to == row-first {
 			out[n-1].to++
@@ -149,10 +145,10 @@ func (f *File) rowRanges(at []int64) (out []rowRange, bytes int64, err error) {
 
 // Holds reports whether rows of f are still to be copied. It may be asked about
 // f.Bare() instead.
-func (w *Writer[T]) Holds(f *File) bool {
-	of := func(p rowRange) bool { return p.f.bare == f.bare }
+func (w *Writer[T]) Holds(f *layout.File) bool {
+	of := func(p rowRange) bool { return p.f.Bare() == f.Bare() }
 	return slices.ContainsFunc(w.current.ranges, of) || slices.ContainsFunc(w.endingRanges, of) ||
-		slices.Contains(w.sources, f.bare)
+		slices.Contains(w.sources, f.Bare())
 }
 
 // batches returns the selected rows by file and row group, with what must be
@@ -165,14 +161,14 @@ func (g *rowGroupBuffer) batches() (batches []*batch, err error) {
 			n++
 		}
 		batches = append(batches,
-			&batch{f: rest[0].f, src: rest[0].f.src, rowGroup: rest[0].rowGroup, ranges: rest[:n],
-				budget: rest[0].f.newBudget()})
+			&batch{f: rest[0].f, src: rest[0].f.Src, rowGroup: rest[0].rowGroup, ranges: rest[:n],
+				budget: rest[0].f.NewBudget()})
 		rest = rest[n:]
 	}
 	for _, b := range batches {
-		if b.f.ahead > 0 {
-			if err := b.fetch(g.chunks); err != nil {
-				return nil, b.f.fail("", b.rowGroup, b.ranges[0].from, err)
+		if b.f.Ahead > 0 {
+			if err := b.Fetch(g.chunks); err != nil {
+				return nil, b.f.Fail("", b.rowGroup, b.ranges[0].from, err)
 			}
 		}
 	}
@@ -181,7 +177,7 @@ func (g *rowGroupBuffer) batches() (batches []*batch, err error) {
 
 // finish copies the chunk's selected rows, if it is of the payload, and ends it.
 func (c *chunk) finish(batches []*batch) error {
-	if c.payload {
+	if c.Payload {
 		if err := c.copyBatches(batches); err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 // chosen is some members of one group, and its first row in a file.
@@ -43,11 +45,11 @@ func choose(seed uint64, groups [][]formats.Trajectory, share float64) (out []ch
 
 // copied copies the chosen rows into a file with other rewards, and returns the
 // expected rows.
-func copied(t testing.TB, f *File, from []chosen) (data []byte, want [][]formats.Trajectory, w *Writer[formats.Trajectory]) {
+func copied(t testing.TB, f *layout.File, from []chosen) (data []byte, want [][]formats.Trajectory, w *Writer[formats.Trajectory]) {
 	t.Helper()
 	var out bytes.Buffer
 	w = NewWriter[formats.Trajectory](&out)
-	heads, err := NewHeadReader[formats.Trajectory](f, 0, f.Rows())
+	heads, err := reader.NewHeadReader[formats.Trajectory](f, 0, f.Rows())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +82,9 @@ func copied(t testing.TB, f *File, from []chosen) (data []byte, want [][]formats
 	return out.Bytes(), want, w
 }
 
-func opened(t testing.TB, data []byte) *File {
+func opened(t testing.TB, data []byte) *layout.File {
 	t.Helper()
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "test.parquet")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "test.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func TestCopiedRowsAreTheSame(t *testing.T) {
 	wide := varied(60)
 	for _, from := range []struct {
 		name   string
-		f      *File
+		f      *layout.File
 		groups [][]formats.Trajectory
 	}{{"small and large groups", f, groups}, {"everything that rows have", opened(t, fileOf(t, wide)), wide}} {
 		for seed, share := range []float64{0.3, 0.7, 1, 0.02} {
@@ -153,13 +155,13 @@ func TestWholePagesAreCopiedUnchanged(t *testing.T) {
 	groups, _ := madeEpoch()
 	out, _, _ := copied(t, f, []chosen{{first: 33 * 8, rows: groups[33], keep: []int{0, 1, 2, 3, 4, 5, 6, 7}}})
 	column := -1
-	for i, l := range layoutOf[formats.Trajectory]().leaves {
-		if l.name == "messages.content" {
+	for i, l := range layout.LayoutOf[formats.Trajectory]().Leaves {
+		if l.Name == "messages.content" {
 			column = i
 		}
 	}
 	src := opened(t, out)
-	found, err := pagesOf(src.src, &src.meta.RowGroups[0].Columns[column])
+	found, err := layout.PagesOf(src.Src, &src.Meta.RowGroups[0].Columns[column])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func TestCopyAmongWrites(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter[formats.Trajectory](&out)
 	var want []formats.Trajectory
-	copyRows := func(f *File, first int64, rows []formats.Trajectory) {
+	copyRows := func(f *layout.File, first int64, rows []formats.Trajectory) {
 		t.Helper()
 		at := make([]int64, len(rows))
 		for i := range at {
@@ -224,7 +226,7 @@ func TestCopyAmongWrites(t *testing.T) {
 func TestCopyFetchesAhead(t *testing.T) {
 	groups, data, _ := epoch(t)
 	src := &counting{ReaderAt: bytes.NewReader(data)}
-	f, err := Open(src, int64(len(data)), "remote")
+	f, err := layout.Open(src, int64(len(data)), "remote")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +246,7 @@ func TestForeignFilesAreNotCopyable(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{
 		"snappy":  written(t, rows, pq.Compression(&pq.Snappy)),
-		"pages 1": written(t, rows, pq.DataPageVersion(1), pq.Compression(codec{})),
+		"pages 1": written(t, rows, pq.DataPageVersion(1), pq.Compression(zstdCodec{})),
 		"older":   fileOf(t, [][]older{{{"a", "{}"}}}),
 	} {
 		if Copyable[formats.Trajectory](opened(t, data)) {
@@ -263,17 +265,17 @@ func TestDamageIsNotCopied(t *testing.T) {
 		all[i] = chosen{int64(4 * i), rows, []int{0, 1, 2, 3}}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for c := range f.leaves {
-		l := layoutOf[formats.Trajectory]().leaves[c]
-		if !l.payload {
+	for c := range f.Leaves {
+		l := layout.LayoutOf[formats.Trajectory]().Leaves[c]
+		if !l.Payload {
 			continue
 		}
-		_, end := span(&f.meta.RowGroups[0].Columns[c].MetaData)
+		_, end := layout.Span(&f.Meta.RowGroups[0].Columns[c].MetaData)
 		broken := bytes.Clone(data)
 		broken[end-1-r.Int64N(8)] ^= 0x40 // in the body of its last page
 		w := NewWriter[formats.Trajectory](io.Discard)
 		var err error
-		src, openErr := Open(bytes.NewReader(broken), int64(len(broken)), "broken.parquet")
+		src, openErr := layout.Open(bytes.NewReader(broken), int64(len(broken)), "broken.parquet")
 		if openErr != nil {
 			t.Fatal(openErr)
 		}
@@ -281,11 +283,11 @@ func TestDamageIsNotCopied(t *testing.T) {
 			err = errors.Join(err, w.Copy(src, []int64{c.first, c.first + 1, c.first + 2, c.first + 3}, c.rows))
 		}
 		err = errors.Join(err, w.Close())
-		refused(t, l.name, err)
+		refused(t, l.Name, err)
 	}
 }
 
 // Copy adds one example group whose payload is in one file.
-func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
+func (w *Writer[T]) Copy(f *layout.File, at []int64, rows []T) error {
 	return w.CopyFrom([]Source{{f, at}}, rows)
 }

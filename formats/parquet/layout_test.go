@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"strings"
 	"sync"
@@ -14,19 +15,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/page"
 	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
 // epoch returns a file of several row groups with small and large groups: some
 // share a page, some have one, one has several. It is made once and must not be
 // changed.
-func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *File) {
+func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *layout.File) {
 	t.Helper()
 	groups, data = madeEpoch()
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "epoch")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "epoch")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +63,12 @@ var madeEpoch = sync.OnceValues(func() (groups [][]formats.Trajectory, data []by
 	return groups, buf.Bytes()
 })
 
-func isHeavy(f *File, c int) bool { return heavy[columnName(f.leaves[c].path)] }
+func isHeavy(f *layout.File, c int) bool { return layout.Heavy[layout.ColumnName(f.Leaves[c].Path)] }
 
 // wholeFooter returns all that a file's footer says.
-func wholeFooter(t testing.TB, f *File) *format.FileMetaData {
+func wholeFooter(t testing.TB, f *layout.File) *format.FileMetaData {
 	t.Helper()
-	meta, _, err := readFooter(f.src, f.size, f.name)
+	meta, _, err := readFooter(f.Src, f.Src.(interface{ Size() int64 }).Size(), f.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +97,7 @@ func TestSplitsHoldEveryRowGroup(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	g, err := Open(bytes.NewReader(out.Bytes()), int64(out.Len()), "nested")
+	g, err := layout.Open(bytes.NewReader(out.Bytes()), int64(out.Len()), "nested")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +105,7 @@ func TestSplitsHoldEveryRowGroup(t *testing.T) {
 	inSplits(t, g, int64(out.Len()))
 }
 
-func inSplits(t *testing.T, f *File, size int64) {
+func inSplits(t *testing.T, f *layout.File, size int64) {
 	t.Helper()
 	meta := wholeFooter(t, f)
 	used := map[int64]bool{}
@@ -118,7 +122,7 @@ func inSplits(t *testing.T, f *File, size int64) {
 				g.TotalByteSize, compressed, inflated)
 		}
 		m := &g.Columns[0].MetaData
-		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
+		start := layout.FirstPage(m.DataPageOffset, m.DictionaryPageOffset)
 		if g.FileOffset != start {
 			t.Errorf("row group %d begins at %d, its first column at %d", i, g.FileOffset, start)
 		}
@@ -169,13 +173,13 @@ func TestHeavyPagesBeginAtGroups(t *testing.T) {
 	}
 	pages, shared, split := 0, 0, 0
 	first := int64(0)
-	for g := range f.meta.RowGroups {
-		group := &f.meta.RowGroups[g]
+	for g := range f.Meta.RowGroups {
+		group := &f.Meta.RowGroups[g]
 		for c := range group.Columns {
 			if !isHeavy(f, c) {
 				continue
 			}
-			locations, err := pagesOf(f.src, &group.Columns[c])
+			locations, err := layout.PagesOf(f.Src, &group.Columns[c])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,38 +214,38 @@ func TestHeavyPagesBeginAtGroups(t *testing.T) {
 func TestLightChunksLieAtTheTail(t *testing.T) {
 	_, data, f := epoch(t)
 	var heavyEnd, at int64
-	for g := range f.meta.RowGroups {
-		for c := range f.meta.RowGroups[g].Columns {
+	for g := range f.Meta.RowGroups {
+		for c := range f.Meta.RowGroups[g].Columns {
 			if isHeavy(f, c) {
-				_, end := span(&f.meta.RowGroups[g].Columns[c].MetaData)
+				_, end := layout.Span(&f.Meta.RowGroups[g].Columns[c].MetaData)
 				heavyEnd = max(heavyEnd, end)
 			}
 		}
 	}
 	at = heavyEnd
-	for c := range f.leaves {
-		for g := range f.meta.RowGroups {
+	for c := range f.Leaves {
+		for g := range f.Meta.RowGroups {
 			if isHeavy(f, c) {
 				continue
 			}
-			start, end := span(&f.meta.RowGroups[g].Columns[c].MetaData)
+			start, end := layout.Span(&f.Meta.RowGroups[g].Columns[c].MetaData)
 			if start != at {
-				t.Fatalf("chunk %v of row group %d begins at %d, not %d", f.leaves[c].path, g, start, at)
+				t.Fatalf("chunk %v of row group %d begins at %d, not %d", f.Leaves[c].Path, g, start, at)
 			}
 			at = end
 		}
 	}
-	for _, index := range []func(*chunkMeta) (int64, int32){
-		func(c *chunkMeta) (int64, int32) { return c.ColumnIndexOffset, c.ColumnIndexLength },
-		func(c *chunkMeta) (int64, int32) { return c.OffsetIndexOffset, c.OffsetIndexLength },
+	for _, index := range []func(*layout.ChunkMeta) (int64, int32){
+		func(c *layout.ChunkMeta) (int64, int32) { return c.ColumnIndexOffset, c.ColumnIndexLength },
+		func(c *layout.ChunkMeta) (int64, int32) { return c.OffsetIndexOffset, c.OffsetIndexLength },
 	} {
-		for g := range f.meta.RowGroups {
+		for g := range f.Meta.RowGroups {
 			if n := wholeFooter(t, f).RowGroups[g].Ordinal; int(n) != g {
 				t.Errorf("row group %d has ordinal %d", g, n)
 			}
-			for c := range f.meta.RowGroups[g].Columns {
-				off, n := index(&f.meta.RowGroups[g].Columns[c])
-				if n == 0 && f.meta.RowGroups[g].Columns[c].OffsetIndexLength > 0 {
+			for c := range f.Meta.RowGroups[g].Columns {
+				off, n := index(&f.Meta.RowGroups[g].Columns[c])
+				if n == 0 && f.Meta.RowGroups[g].Columns[c].OffsetIndexLength > 0 {
 					continue // without bounds there is no column index
 				}
 				if off != at {
@@ -262,30 +266,30 @@ func TestHeavyLeavesHaveNoStatisticsAndNoDictionary(t *testing.T) {
 	for g, group := range wholeFooter(t, f).RowGroups {
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
-			name := columnName(m.PathInSchema)
+			name := layout.ColumnName(m.PathInSchema)
 			seen[name] = true
 			if m.Codec != format.Zstd {
 				t.Errorf("%s is compressed with %s", name, m.Codec)
 			}
 			s := m.Statistics
 			bounds := s.MinValue != nil || s.MaxValue != nil || s.Min != nil || s.Max != nil
-			if heavy[name] && (bounds || m.DictionaryPageOffset != 0) {
+			if layout.Heavy[name] && (bounds || m.DictionaryPageOffset != 0) {
 				t.Errorf("%s has bounds (%v) or a dictionary (at %d)", name, bounds, m.DictionaryPageOffset)
 			}
 			if (name == "example_id" || name == "reward") && !bounds {
 				t.Errorf("%s has no bounds", name)
 			}
-			var raw rawPage
-			start, end := span(&f.meta.RowGroups[g].Columns[c].MetaData)
-			w := window{src: f.src, at: start, end: end, ahead: readAhead}
-			for w.next(&raw) == nil && heavy[name] {
-				if s := raw.header.DataPageHeaderV2.V.Statistics; s.MinValue != nil || s.Max != nil {
+			var raw page.RawPage
+			start, end := layout.Span(&f.Meta.RowGroups[g].Columns[c].MetaData)
+			w := page.Window{Src: f.Src, At: start, End: end, Ahead: page.ReadAhead}
+			for w.Next(&raw) == nil && layout.Heavy[name] {
+				if s := raw.Header.DataPageHeaderV2.V.Statistics; s.MinValue != nil || s.Max != nil {
 					t.Fatalf("a page header of %s has bounds", name)
 				}
 			}
 		}
 	}
-	for name := range heavy {
+	for name := range layout.Heavy {
 		if !seen[name] {
 			t.Errorf("heavy leaf %s is no column of a trajectory", name)
 		}
@@ -301,19 +305,19 @@ func TestEncodings(t *testing.T) {
 		"example_id": format.RLEDictionary,
 		"generation": format.DeltaBinaryPacked, "reward": format.Plain, "messages.role": format.RLEDictionary,
 	}
-	for c := range f.meta.RowGroups[0].Columns {
-		m := &f.meta.RowGroups[0].Columns[c].MetaData
-		enc, ok := want[columnName(f.leaves[c].path)]
+	for c := range f.Meta.RowGroups[0].Columns {
+		m := &f.Meta.RowGroups[0].Columns[c].MetaData
+		enc, ok := want[layout.ColumnName(f.Leaves[c].Path)]
 		for _, s := range m.EncodingStats {
 			if ok && s.PageType == format.DataPageV2 && s.Encoding != enc {
-				t.Errorf("%v is in %s, not %s", f.leaves[c].path, s.Encoding, enc)
+				t.Errorf("%v is in %s, not %s", f.Leaves[c].Path, s.Encoding, enc)
 			}
 		}
 	}
-	if f.meta.Schema[0].Name != "trajectory" {
-		t.Errorf("the schema is named %q", f.meta.Schema[0].Name)
+	if f.Meta.Schema[0].Name != "trajectory" {
+		t.Errorf("the schema is named %q", f.Meta.Schema[0].Name)
 	}
-	for _, kv := range f.meta.KeyValueMetadata {
+	for _, kv := range f.Meta.KeyValueMetadata {
 		t.Errorf("metadata %q: arrow-go would believe an ARROW:schema", kv.Key)
 	}
 }
@@ -365,10 +369,15 @@ func arrowTable(t testing.TB, data []byte) arrow.Table {
 
 // readFooter returns the metadata of a file, and the digest of its footer.
 func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, string, error) {
-	footer, err := footerBytes(src, size, name)
-	if err != nil {
+	end := make([]byte, 8)
+	if _, err := src.ReadAt(end, size-8); err != nil {
 		return nil, "", err
 	}
-	meta, err := decodeFooter(footer, name)
-	return meta, digestOf(footer), err
+	footer := make([]byte, binary.LittleEndian.Uint32(end))
+	if _, err := src.ReadAt(footer, size-8-int64(len(footer))); err != nil {
+		return nil, "", err
+	}
+	meta := new(format.FileMetaData)
+	err := thrift.Unmarshal(new(thrift.CompactProtocol), footer, meta)
+	return meta, layout.DigestOf(append(footer, end...)), err
 }

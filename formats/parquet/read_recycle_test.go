@@ -8,10 +8,12 @@ import (
 	"unsafe"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 // withAnswers writes groups of one row, each with a page of its own for its answer.
-func withAnswers(t testing.TB, rows int) *File {
+func withAnswers(t testing.TB, rows int) *layout.File {
 	t.Helper()
 	var out bytes.Buffer
 	w := NewWriter[formats.Trajectory](&out)
@@ -35,7 +37,7 @@ func answerOf(row int) string { return strings.Repeat(fmt.Sprintf("%05d", row), 
 func TestStringsAreReused(t *testing.T) {
 	f := withAnswers(t, 300)
 	for _, texts := range []bool{false, true} {
-		r, err := NewHeadReader[formats.Trajectory](f, 0, f.Rows())
+		r, err := reader.NewHeadReader[formats.Trajectory](f, 0, f.Rows())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 // distant is a store: each request takes 30 ms and then 60 ns a kilobyte of its
@@ -37,11 +39,11 @@ func BenchmarkScanRemote(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	src := &distant{counting{ReaderAt: bytes.NewReader(data)}}
 	for b.Loop() {
-		f, err := OpenAhead(src, int64(len(data)), "bench", 48<<20)
+		f, err := layout.OpenAhead(src, int64(len(data)), "bench", 48<<20)
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+		r, err := reader.NewReader[formats.Trajectory](f, 0, f.Rows())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -63,10 +65,10 @@ func BenchmarkDownload(b *testing.B) {
 	const each = 4 << 20
 	for b.Loop() {
 		var all errgroup.Group
-		all.SetLimit(atOnce)
+		all.SetLimit(layout.AtOnce)
 		for off := 0; off < len(data); off += each {
 			all.Go(func() error {
-				return readAt(src, make([]byte, min(each, len(data)-off)), int64(off))
+				return layout.ReadAt(src, make([]byte, min(each, len(data)-off)), int64(off))
 			})
 		}
 		if err := all.Wait(); err != nil {

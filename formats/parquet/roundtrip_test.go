@@ -11,6 +11,8 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/randomtest"
 )
 
@@ -61,11 +63,11 @@ func fileOf[T any](t testing.TB, groups [][]T) []byte {
 
 func read[T any](t testing.TB, data []byte, first, rows int64) []T {
 	t.Helper()
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "test.parquet")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "test.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewReader[T](f, first, rows)
+	r, err := reader.NewReader[T](f, first, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestThinRowsComeBack(t *testing.T) {
 	want := flat(scores)
 	same(t, want, read[formats.Score](t, data, 0, int64(len(want))))
 	same(t, want[5000:7001], read[formats.Score](t, data, 5000, 2001))
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "x")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,7 @@ func TestLargeRows(t *testing.T) {
 	same(t, flat(small), read[formats.Trajectory](t, data, 0, 8))
 
 	w := NewWriter[formats.Trajectory](io.Discard)
-	rows[4].Messages[0].Content = string(make([]byte, maxPage+1))
+	rows[4].Messages[0].Content = string(make([]byte, layout.MaxPage+1))
 	if err := w.Write(rows); err == nil {
 		t.Fatal("a row of more than a page was written")
 	} else {

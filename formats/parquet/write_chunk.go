@@ -9,6 +9,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/page"
 )
 
 // chunk is one column of the row group that is being written: its compressed
@@ -38,13 +41,13 @@ type chunk struct {
 	levels, data, packed []byte
 }
 
-func newChunk(l *layout, column int) *chunk {
-	c := &chunk{columnBuffer: columnBuffer{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
-	c.heavy, c.paged = heavy[columnName(c.path)], paged[columnName(c.path)]
-	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray && c.node.kind != format.Int32) {
+func newChunk(l *layout.Layout, column int) *chunk {
+	c := &chunk{columnBuffer: columnBuffer{Leaf: l.Leaves[column]}, path: l.Paths[column], enc: l.Encs[column]}
+	c.heavy, c.paged = layout.Heavy[layout.ColumnName(c.path)], layout.Paged[layout.ColumnName(c.path)]
+	if c.enc == format.RLEDictionary && (c.heavy || c.Node.Kind != format.ByteArray && c.Node.Kind != format.Int32) {
 		c.enc = format.Plain // dictionaries are for short strings that repeat, and for token ids
 	}
-	c.tokens = !c.heavy && ofTokens(c.leaf, c.enc)
+	c.tokens = !c.heavy && ofTokens(c.Leaf, c.enc)
 	c.reset()
 	return c
 }
@@ -73,13 +76,13 @@ func (c *chunk) endPage() error {
 		return err
 	}
 	if err := c.encode(); err != nil {
-		return fmt.Errorf("encode column %s: %w", columnName(c.path), err)
+		return fmt.Errorf("encode column %s: %w", layout.ColumnName(c.path), err)
 	}
 	if !c.heavy && !c.tokens {
 		c.bounds = append(c.bounds, c.pageBounds())
 	}
-	if len(c.data) > maxPage {
-		return fmt.Errorf("column %s: a page of %d bytes; at most %d are read", columnName(c.path), len(c.data), maxPage)
+	if len(c.data) > layout.MaxPage {
+		return fmt.Errorf("column %s: a page of %d bytes; at most %d are read", layout.ColumnName(c.path), len(c.data), layout.MaxPage)
 	}
 	nulls := g.entries - g.present
 	head := format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
@@ -109,10 +112,10 @@ func (c *chunk) encodeLevels() (reps, defs int, err error) {
 		c.levels = c.appendDefs(c.levels)
 		return reps, len(c.levels) - reps, nil
 	}
-	if reps, err = c.level(c.reps, c.node.rep); err != nil {
+	if reps, err = c.level(c.reps, c.Node.Rep); err != nil {
 		return 0, 0, err
 	}
-	defs, err = c.level(c.defs, c.node.def)
+	defs, err = c.level(c.defs, c.Node.Def)
 	return reps, defs, err
 }
 
@@ -121,31 +124,16 @@ func (c *chunk) level(levels []byte, max int) (int, error) {
 	if max == 0 {
 		return 0, nil
 	}
-	out, err := (&rle.Encoding{BitWidth: bitWidth(max)}).EncodeLevels(c.packed, levels)
+	out, err := (&rle.Encoding{BitWidth: page.BitWidth(max)}).EncodeLevels(c.packed, levels)
 	c.packed = out
 	c.levels = append(c.levels, out...)
 	return len(out), err
 }
 
-func bitWidth(max int) int {
-	width := 1
-	for max>>width > 0 {
-		width++
-	}
-	return width
-}
-
 // page compresses and writes a page: the levels uncompressed, then the data.
 func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []byte) (size int, err error) {
-	switch {
-	case c.enc == format.ByteStreamSplit:
-		c.packed = packPlanes(c.packed, data, int(valueSize(c.node.kind)))
-	case c.idSize() > 0 && !repeats(data, c.idSize()):
-		c.packed = packPlanes(c.packed, data, 1)
-	default:
-		if c.packed, err = (codec{}).Encode(c.packed, data); err != nil {
-			return 0, err
-		}
+	if c.packed, err = (page.Codec{}).Encode(c.packed, data); err != nil {
+		return 0, err
 	}
 	sum := crc32.Update(crc32.ChecksumIEEE(levels), crc32.IEEETable, c.packed)
 	head.CRC = int32(sum)
@@ -162,46 +150,35 @@ func (c *chunk) page(out *bytes.Buffer, head *format.PageHeader, levels, data []
 	return len(header) + len(levels) + len(c.packed), nil
 }
 
-// idSize returns the bytes of a token id in a page, 0 for a column of others.
-func (c *chunk) idSize() int {
-	switch {
-	case c.node.kind != format.Int32 || !c.heavy && !c.tokens:
-		return 0
-	case c.enc == format.RLEDictionary:
-		return 2
-	}
-	return 4
-}
-
 // encode encodes the buffered values into c.data.
 func (c *chunk) encode() (err error) {
 	g := &c.columnBuffer
 	switch {
-	case c.enc == format.RLEDictionary && c.node.kind == format.Int32:
+	case c.enc == format.RLEDictionary && c.Node.Kind == format.Int32:
 		c.data = c.ids.encode(c.data[:0], g.i32)
 	case c.enc == format.RLEDictionary:
 		c.data, err = pq.RLEDictionary.EncodeInt32(c.data, c.strings.indexes(g))
 	case c.enc == format.DeltaLengthByteArray:
 		c.data, err = pq.DeltaLengthByteArray.EncodeByteArray(c.data, g.text, g.offsets)
-	case c.enc == format.DeltaBinaryPacked && c.node.kind == format.Int32:
+	case c.enc == format.DeltaBinaryPacked && c.Node.Kind == format.Int32:
 		c.data, err = pq.DeltaBinaryPacked.EncodeInt32(c.data, g.i32)
 	case c.enc == format.DeltaBinaryPacked:
 		c.data, err = pq.DeltaBinaryPacked.EncodeInt64(c.data, g.i64)
-	case c.enc == format.ByteStreamSplit && c.node.kind == format.Float:
+	case c.enc == format.ByteStreamSplit && c.Node.Kind == format.Float:
 		c.data, err = pq.ByteStreamSplit.EncodeFloat(c.data, g.f32)
 	case c.enc == format.ByteStreamSplit:
 		c.data, err = pq.ByteStreamSplit.EncodeDouble(c.data, g.f64)
 	case c.enc == format.Plain:
 		err = c.plain()
 	default:
-		err = fmt.Errorf("%s in %s is not written here", c.node.kind, c.enc)
+		err = fmt.Errorf("%s in %s is not written here", c.Node.Kind, c.enc)
 	}
 	return err
 }
 
 func (c *chunk) plain() (err error) {
 	g := &c.columnBuffer
-	switch c.node.kind {
+	switch c.Node.Kind {
 	case format.Boolean:
 		c.data = appendBits(c.data[:0], g.bits)
 	case format.Int32:
@@ -228,7 +205,7 @@ func (c *chunk) end() error {
 	}
 	var err error
 	n := len(c.strings.places)
-	if c.node.kind == format.Int32 {
+	if c.Node.Kind == format.Int32 {
 		n = len(c.ids.values)
 		c.data, err = pq.Plain.EncodeInt32(c.data, c.ids.values)
 	} else {
@@ -254,11 +231,11 @@ func (c *chunk) length() int64 { return int64(c.body.Len()) + c.rangeSize }
 // stored returns the bytes of the chunk so far, compressed or not.
 func (c *chunk) stored() int64 { return c.length() + c.size }
 
-// describe returns the chunk's entry in the footer, with offsets relative to
+// Describe returns the chunk's entry in the footer, with offsets relative to
 // the chunk's first byte.
-func (c *chunk) describe() (format.ColumnChunk, format.OffsetIndex) {
+func (c *chunk) Describe() (format.ColumnChunk, format.OffsetIndex) {
 	m := format.ColumnMetaData{
-		Type: c.node.kind, PathInSchema: c.path, Codec: format.Zstd, NumValues: c.entries,
+		Type: c.Node.Kind, PathInSchema: c.path, Codec: format.Zstd, NumValues: c.entries,
 		TotalUncompressedSize: c.inflated, TotalCompressedSize: int64(len(c.dictBytes)) + c.length(),
 		Encoding:      []format.Encoding{c.enc, format.RLE},
 		EncodingStats: []format.PageEncodingStats{{PageType: format.DataPageV2, Encoding: c.enc, Count: int32(len(c.pages))}},

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 // deferredChunk is a chunk that is written at the end of the file: its bytes, and
@@ -20,14 +22,14 @@ func newDeferredChunk(c *chunk) (w deferredChunk) {
 	if len(c.pageRanges) == 0 {
 		return w
 	}
-	w.c = &chunk{columnBuffer: columnBuffer{leaf: c.leaf}, enc: c.enc}
+	w.c = &chunk{columnBuffer: columnBuffer{Leaf: c.Leaf}, enc: c.enc}
 	w.pageRanges = slices.Clone(c.pageRanges)
 	var bare, of *batch
 	for i := range w.pageRanges {
 		r := &w.pageRanges[i]
 		if r.after += len(c.dictBytes); r.batch != of {
 			of = r.batch
-			bare = &batch{f: of.f.bare, src: of.src, rowGroup: of.rowGroup, ranges: []rowRange{{from: of.ranges[0].from}}}
+			bare = &batch{f: of.f.Bare(), src: of.src, rowGroup: of.rowGroup, ranges: []rowRange{{from: of.ranges[0].from}}}
 		}
 		r.batch = bare
 	}
@@ -75,7 +77,7 @@ func (t *fileWriter) loadDeferred() error {
 }
 
 // deferredFiles returns the files with ranges of deferred chunks.
-func (t *fileWriter) deferredFiles() (files []*File) {
+func (t *fileWriter) deferredFiles() (files []*layout.File) {
 	for _, row := range t.deferredChunks {
 		for i := range row {
 			for _, r := range row[i].pageRanges {

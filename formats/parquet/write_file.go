@@ -7,12 +7,11 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
-const (
-	version   = 2 // of the format: data pages are version 2
-	createdBy = "rollmill"
-)
+const version = 2 // of the format: data pages are version 2
 
 // fileWriter joins row groups into a file with the light chunks at its end. It must
 // keep these invariants: page indexes are one block in (row group, column)
@@ -36,10 +35,10 @@ type fileWriter struct {
 
 // newFileWriter begins a file. Light chunks are deferred only if the first column is heavy: see
 // heavyFirst. A file without heavy leaves has no reason to move the others.
-func newFileWriter(out io.Writer, l *layout, chunks []*chunk) *fileWriter {
+func newFileWriter(out io.Writer, l *layout.Layout, chunks []*chunk) *fileWriter {
 	t := &fileWriter{out: bufio.NewWriterSize(out, 64<<10), deferred: make([]bool, len(chunks))}
-	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy,
-		ColumnOrders: l.meta.ColumnOrders}
+	t.meta = format.FileMetaData{Version: version, Schema: l.Meta.Schema, CreatedBy: l.Meta.CreatedBy,
+		ColumnOrders: l.Meta.ColumnOrders}
 	for i, c := range chunks {
 		t.deferred[i] = chunks[0].heavy && !c.heavy
 	}
@@ -57,7 +56,7 @@ func (t *fileWriter) writeMagic() error {
 	if t.at > 0 {
 		return nil
 	}
-	return t.write([]byte(magic))
+	return t.write([]byte(layout.Magic))
 }
 
 // addRowGroup begins a row group and writes the chunks that are not deferred: these
@@ -83,7 +82,7 @@ func (t *fileWriter) addRowGroup(chunks []*chunk, rows int64) error {
 		if err := c.writeRanges(c.body.Bytes(), c.pageRanges, t.write); err != nil {
 			return err
 		}
-		t.describe(i, c)
+		t.Describe(i, c)
 		t.setOffsets(len(t.meta.RowGroups)-1, i, at)
 	}
 	return nil
@@ -96,7 +95,7 @@ func (t *fileWriter) deferChunks(chunks []*chunk) {
 		if !t.deferred[i] {
 			continue
 		}
-		t.describe(i, c)
+		t.Describe(i, c)
 		row[i] = newDeferredChunk(c)
 		t.heldBytes += int64(len(row[i].own))
 		t.deferredBytes += int64(len(c.dictBytes)) + c.length()
@@ -104,12 +103,12 @@ func (t *fileWriter) deferChunks(chunks []*chunk) {
 	t.deferredChunks = append(t.deferredChunks, row)
 }
 
-// describe enters a chunk of the last row group into the footer and the page
+// Describe enters a chunk of the last row group into the footer and the page
 // indexes.
-func (t *fileWriter) describe(column int, c *chunk) {
+func (t *fileWriter) Describe(column int, c *chunk) {
 	last := len(t.meta.RowGroups) - 1
 	at := last*len(t.deferred) + column
-	t.meta.RowGroups[last].Columns[column], t.offsets[at] = c.describe()
+	t.meta.RowGroups[last].Columns[column], t.offsets[at] = c.Describe()
 	t.columns[at] = c.columnIndex()
 }
 
@@ -161,8 +160,8 @@ func (t *fileWriter) writeFooter() error {
 	if err != nil {
 		return err
 	}
-	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(data))), magic...)
-	t.footerDigest = digestOf(data)
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(data))), layout.Magic...)
+	t.footerDigest = layout.DigestOf(data)
 	if err := t.write(data); err != nil {
 		return err
 	}
@@ -173,7 +172,7 @@ func (t *fileWriter) writeFooter() error {
 func (t *fileWriter) setTotals(rowGroup *format.RowGroup) {
 	for c := range rowGroup.Columns {
 		m := &rowGroup.Columns[c].MetaData
-		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
+		start := layout.FirstPage(m.DataPageOffset, m.DictionaryPageOffset)
 		if c == 0 || start < rowGroup.FileOffset {
 			rowGroup.FileOffset = start
 		}

@@ -1,5 +1,9 @@
 package parquet
 
+import (
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+)
+
 // MaxTogether bounds the uncompressed bytes that WriteGroups adds.
 const MaxTogether = 2 << 20
 
@@ -14,7 +18,7 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	if w.closed || w.failed != nil || len(rows) == 0 || len(g.ranges) > 0 || !w.Fits(len(rows)) {
 		return false, w.failed
 	}
-	in, total := rowSliceOf(rows), int64(0)
+	in, total := layout.RowSliceOf(rows), int64(0)
 	w.together = w.together[:0]
 	for _, c := range g.chunks {
 		t := c.addTogether(in)
@@ -23,7 +27,7 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	}
 	heavy := len(g.heavy) > 0 // else only rows bound a row group
 	// Pages with their levels have less than twice the bytes of their values.
-	if total > MaxTogether || heavy && (g.bytes+total > rowGroupBytes || g.heavySize()+2*total > heavyBytes) {
+	if total > MaxTogether || heavy && (g.bytes+total > rowGroupBytes || g.heavySize()+2*total > layout.HeavyBytes) {
 		for i, c := range g.chunks {
 			c.columnBuffer = w.together[i].before
 		}
@@ -51,11 +55,11 @@ type together struct {
 	added  bool
 }
 
-func (c *chunk) addTogether(rows rowSlice) together {
+func (c *chunk) addTogether(rows layout.RowSlice) together {
 	before := c.columnBuffer
 	// Pages of heavy leaves are small. A column's size has no nulls, the bytes of rows have them.
-	if c.heavy || c.zeroIsNull() {
-		return together{before: before, bytes: c.bytesOf(rows)}
+	if c.heavy || c.ZeroIsNull() {
+		return together{before: before, bytes: c.BytesOf(rows)}
 	}
 	c.addRows(rows)
 	return together{before: before, bytes: c.size - before.size, added: true}
@@ -63,7 +67,7 @@ func (c *chunk) addTogether(rows rowSlice) together {
 
 // endTogether ends pages where Writer.add ends them: if there are any, it adds the groups
 // of the rows one by one.
-func (c *chunk) endTogether(t together, rows rowSlice, ends []int) error {
+func (c *chunk) endTogether(t together, rows layout.RowSlice, ends []int) error {
 	switch end := t.before.size+t.bytes >= c.full() || c.paged && t.bytes >= joinPage; {
 	case end:
 		c.columnBuffer = t.before
@@ -83,10 +87,10 @@ func (c *chunk) full() int64 {
 }
 
 // addExampleGroups adds example groups, and ends their pages.
-func (c *chunk) addExampleGroups(rows rowSlice, ends []int) error {
+func (c *chunk) addExampleGroups(rows layout.RowSlice, ends []int) error {
 	from := 0
 	for _, end := range ends {
-		if err := c.addExampleGroup(rows.between(from, end)); err != nil {
+		if err := c.addExampleGroup(rows.Between(from, end)); err != nil {
 			return err
 		}
 		from = end
@@ -96,8 +100,8 @@ func (c *chunk) addExampleGroups(rows rowSlice, ends []int) error {
 
 // addExampleGroup adds an example group, and ends its pages: of a heavy or paged leaf
 // for which it alone fills a page, it shares none.
-func (c *chunk) addExampleGroup(rows rowSlice) error {
-	alone := (c.heavy || c.paged) && c.bytesOf(rows) >= joinPage
+func (c *chunk) addExampleGroup(rows layout.RowSlice) error {
+	alone := (c.heavy || c.paged) && c.BytesOf(rows) >= joinPage
 	if alone {
 		if err := c.endPage(); err != nil {
 			return err

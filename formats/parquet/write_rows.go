@@ -8,6 +8,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 // Writer writes rows of one kind as one Parquet file. The same rows in the same
@@ -17,16 +19,16 @@ import (
 // row group while the next is filled, so it writes to its output until Close
 // or Abandon returns.
 type Writer[T any] struct {
-	layout *layout
+	layout *layout.Layout
 	file   *fileWriter
 	sizes  []int64 // of the last example group, by column: see measure
 
 	together []together // of the last WriteGroups, by column
 
 	current, spare *rowGroupBuffer
-	ending         chan error // of the row group before; nil for none
-	endingRanges   []rowRange // its ranges, until it has ended
-	sources        []*File    // files with pages that are copied when the file is closed
+	ending         chan error     // of the row group before; nil for none
+	endingRanges   []rowRange     // its ranges, until it has ended
+	sources        []*layout.File // files with pages that are copied when the file is closed
 
 	rows                    int64 // of the file
 	endedBytes, endingBytes int64 // stored bytes of row groups that have ended, and of the one that is ending
@@ -45,9 +47,9 @@ type rowGroupBuffer struct {
 	bytes  int64 // uncompressed
 }
 
-func newRowGroupBuffer(l *layout) *rowGroupBuffer {
+func newRowGroupBuffer(l *layout.Layout) *rowGroupBuffer {
 	g := &rowGroupBuffer{}
-	for i := range l.leaves {
+	for i := range l.Leaves {
 		c := newChunk(l, i)
 		g.chunks = append(g.chunks, c)
 		if c.heavy {
@@ -66,7 +68,7 @@ func (g *rowGroupBuffer) reset() {
 
 // NewWriter begins a file on out. T is a struct with parquet tags, as in
 // package formats.
-func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layoutOf[T]()) }
+func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layout.LayoutOf[T]()) }
 
 // Encode returns a file of rows in memory; note may add to its footer.
 func Encode[T any](rows []T, note func(*Writer[T])) ([]byte, error) {
@@ -82,8 +84,8 @@ func Encode[T any](rows []T, note func(*Writer[T])) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
-	w := &Writer[T]{layout: l, sizes: make([]int64, len(l.leaves)), current: newRowGroupBuffer(l)}
+func newWriter[T any](out io.Writer, l *layout.Layout) *Writer[T] {
+	w := &Writer[T]{layout: l, sizes: make([]int64, len(l.Leaves)), current: newRowGroupBuffer(l)}
 	w.file = newFileWriter(out, l, w.current.chunks)
 	return w
 }
@@ -101,7 +103,7 @@ func (w *Writer[T]) Write(rows []T) error {
 }
 
 func (w *Writer[T]) add(rows []T) error {
-	in := rowSliceOf(rows)
+	in := layout.RowSliceOf(rows)
 	if err := w.checkRows(in); err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func (w *Writer[T]) add(rows []T) error {
 		g = w.current
 	}
 	// A leaf for which the example group alone fills a page shares no page.
-	if err := endPages(g.heavy, func(c *chunk) bool { return w.sizes[c.node.leaf] >= joinPage }); err != nil {
+	if err := endPages(g.heavy, func(c *chunk) bool { return w.sizes[c.Node.Leaf] >= joinPage }); err != nil {
 		return err
 	}
 	if err := g.addRows(in, w.sizes); err != nil {
@@ -125,7 +127,7 @@ func (w *Writer[T]) add(rows []T) error {
 	g.bytes += total
 	return endPages(g.chunks, func(c *chunk) bool {
 		if c.heavy { // the rest of a split group must not be joined with the next
-			return c.size >= joinPage || w.sizes[c.node.leaf] > splitPage
+			return c.size >= joinPage || w.sizes[c.Node.Leaf] > splitPage
 		}
 		return c.size >= pageBytes
 	})
@@ -134,7 +136,7 @@ func (w *Writer[T]) add(rows []T) error {
 // full reports whether an example group with this many rows and bytes belongs in the next
 // row group. Its heavy pages are assumed to have half its bytes.
 func (g *rowGroupBuffer) full(rows, bytes int64) bool {
-	return g.rows+rows > rowGroupRows || g.bytes+bytes > rowGroupBytes || g.heavySize()+bytes/2 > heavyBytes ||
+	return g.rows+rows > rowGroupRows || g.bytes+bytes > rowGroupBytes || g.heavySize()+bytes/2 > layout.HeavyBytes ||
 		g.tokenSize() > tokenBytes
 }
 
@@ -147,7 +149,7 @@ func (g *rowGroupBuffer) heavySize() (bytes int64) {
 }
 
 // addRows adds the rows of an example group whose columns have these sizes.
-func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
+func (g *rowGroupBuffer) addRows(rows layout.RowSlice, sizes []int64) error {
 	for _, c := range g.chunks {
 		if c.paged {
 			if err := c.addExampleGroup(rows); err != nil {
@@ -155,12 +157,12 @@ func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 			}
 			continue
 		}
-		if !c.heavy || sizes[c.node.leaf] <= splitPage {
+		if !c.heavy || sizes[c.Node.Leaf] <= splitPage {
 			c.columnBuffer.addRows(rows)
 			continue
 		}
-		for i := range rows.n {
-			c.addRow(rows.at(i))
+		for i := range rows.N {
+			c.addRow(rows.At(i))
 			if c.size < pageBytes {
 				continue
 			}
@@ -173,12 +175,12 @@ func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 }
 
 // checkRows refuses a row with more bytes in a heavy column than fit in a page.
-func (w *Writer[T]) checkRows(rows rowSlice) error {
-	for i := range rows.n {
+func (w *Writer[T]) checkRows(rows layout.RowSlice) error {
+	for i := range rows.N {
 		for _, c := range w.current.heavy {
-			if n := c.bytes(rows.at(i), c.lists); n > MaxColumnBytes {
-				return fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name, n,
-					MaxColumnBytes)
+			if n := c.Bytes(rows.At(i), c.Lists); n > layout.MaxColumnBytes {
+				return fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.Name, n,
+					layout.MaxColumnBytes)
 			}
 		}
 	}
@@ -187,12 +189,12 @@ func (w *Writer[T]) checkRows(rows rowSlice) error {
 
 // measure returns the uncompressed size of an example group, and sets those of its
 // columns. Without heavy leaves it measures nothing: row groups are bounded by rows.
-func (w *Writer[T]) measure(rows rowSlice) (total int64) {
+func (w *Writer[T]) measure(rows layout.RowSlice) (total int64) {
 	if len(w.current.heavy) == 0 {
 		return 0
 	}
 	for i, c := range w.current.chunks {
-		w.sizes[i] = c.bytesOf(rows)
+		w.sizes[i] = c.BytesOf(rows)
 		total += w.sizes[i]
 	}
 	return total

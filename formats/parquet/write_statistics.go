@@ -24,7 +24,7 @@ func (g *columnBuffer) bounds() bounds {
 		return b
 	}
 	le := binary.LittleEndian
-	switch g.node.kind {
+	switch g.Node.Kind {
 	case format.Boolean:
 		lo, hi := limits(g.bits)
 		b.min, b.max = []byte{lo}, []byte{hi}
@@ -135,7 +135,7 @@ func (c *chunk) statistics() format.Statistics {
 
 func (c *chunk) less(a, b []byte) bool {
 	le := binary.LittleEndian
-	switch c.node.kind {
+	switch c.Node.Kind {
 	case format.Int32:
 		return int32(le.Uint32(a)) < int32(le.Uint32(b))
 	case format.Int64:

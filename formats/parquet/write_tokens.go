@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
 // A list with an element for each token of a sequence has thousands of elements a
@@ -13,17 +15,17 @@ import (
 
 // ofTokens reports whether a leaf is such a list: ids in a dictionary, log
 // probabilities that are split, or a mask.
-func ofTokens(l *leaf, enc format.Encoding) bool {
-	if len(l.lists) != 1 || !l.member || l.optional {
+func ofTokens(l *layout.Leaf, enc format.Encoding) bool {
+	if len(l.Lists) != 1 || !l.Member || l.Optional {
 		return false
 	}
-	switch l.typ.Kind() {
+	switch l.Typ.Kind() {
 	case reflect.Int32:
 		return enc == format.RLEDictionary
 	case reflect.Float32:
 		return enc == format.ByteStreamSplit
 	}
-	return l.typ.Kind() == reflect.Bool
+	return l.Typ.Kind() == reflect.Bool
 }
 
 // tokenSize returns the compressed bytes of such lists so far.
@@ -65,7 +67,7 @@ func (g *columnBuffer) appendReps(to []byte) []byte {
 	for _, n := range g.lengths {
 		r.add(0, 1)
 		if n > 1 {
-			r.add(g.lists[0].rep, int(n)-1)
+			r.add(g.Lists[0].Rep, int(n)-1)
 		}
 	}
 	r.end()
@@ -77,9 +79,9 @@ func (g *columnBuffer) appendDefs(to []byte) []byte {
 	r := levelRuns{out: to}
 	for _, n := range g.lengths {
 		if n == 0 {
-			r.add(g.lists[0].emptyLevel(&slice{}), 1)
+			r.add(g.Lists[0].EmptyLevel(&layout.Slice{}), 1)
 		} else {
-			r.add(byte(g.node.def), int(n))
+			r.add(byte(g.Node.Def), int(n))
 		}
 	}
 	r.end()

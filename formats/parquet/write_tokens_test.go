@@ -9,6 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	pq "github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 type tokenRow struct {
@@ -45,11 +48,11 @@ func TestTokensAreRead(t *testing.T) {
 			groups = append(groups, rows)
 		}
 		data := fileOf(outer, groups)
-		f, err := Open(bytes.NewReader(data), int64(len(data)), "tokens")
+		f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "tokens")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := NewReader[tokenRow](f, 0, f.Rows())
+		r, err := reader.NewReader[tokenRow](f, 0, f.Rows())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +127,7 @@ func TestLongSequencesEndRowGroups(t *testing.T) {
 		groups = append(groups, []tokenRow{row})
 	}
 	data := fileOf(t, groups)
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "long")
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "long")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +136,7 @@ func TestLongSequencesEndRowGroups(t *testing.T) {
 			t.Errorf("row group %d has %d bytes, want at most %d", i, size, most)
 		}
 	}
-	if n := len(f.meta.RowGroups); n < 2 {
+	if n := len(f.Meta.RowGroups); n < 2 {
 		t.Errorf("%d bytes are in %d row groups", len(data), n)
 	}
 }

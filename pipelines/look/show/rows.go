@@ -139,7 +139,7 @@ func hasColumn(kind schema.Kind, name string) bool {
 }
 
 // asDocumented orders the columns of a row as their documentation does: a file may
-// have others first (see parquet.Layout). Columns of a newer version are the last.
+// have others first (see package parquet). Columns of a newer version are the last.
 func (v Values) asDocumented(kind schema.Kind) {
 	place, columns := map[string]int{}, schema.Columns(kind)
 	for i, c := range columns {

@@ -1,0 +1,187 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// File is an open Parquet file. It is safe for concurrent use.
+type File struct {
+	name   string
+	Src    io.ReaderAt
+	size   int64
+	Meta   *fileMeta
+	Root   *Node
+	Leaves []*Node
+	Ahead  int64 // bytes to fetch at once; 0: as they come
+	Budget int64 // bytes that a reader may hold
+
+	footerDigest string
+	bare         *File
+}
+
+// createdBy is the name of this program in the footer of a file.
+const createdBy = "rollmill"
+
+// Codecs are those whose pages can be checked before they are decompressed. LZ4
+// is not among them: parquet-go 0.32 decodes LZ4_RAW pages that shrank below a
+// third of their size to garbage.
+var Codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd}
+
+// Open reads a file's footer. Errors use the name for the file. Any error in
+// the bytes is a fault.Input; errors of src are returned unchanged.
+func Open(src io.ReaderAt, size int64, name string) (*File, error) {
+	return OpenCodecs(src, size, name, Codecs)
+}
+
+// At returns the same file, read from another source.
+func (f *File) At(src io.ReaderAt) *File {
+	same := *f
+	same.Src = src
+	return &same
+}
+
+// OpenCodecs opens a file whose pages are compressed with some of the codecs.
+func OpenCodecs(src io.ReaderAt, size int64, name string, codecs []format.CompressionCodec) (*File, error) {
+	footer, err := footerBytes(src, size, name)
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fault.Invalid(name, "", err, "truncated")
+		}
+		return nil, err
+	}
+	f := &File{name: name, Src: src, size: size, footerDigest: DigestOf(footer), Budget: defaultBudget(size)}
+	if err := f.Describe(footer, codecs); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// decoding is held while a footer is decoded: that takes ten times its bytes, and
+// many files are opened at once.
+var decoding sync.Mutex
+
+// Describe sets what the footer says, once it is checked.
+func (f *File) Describe(footer []byte, codecs []format.CompressionCodec) error {
+	decoding.Lock()
+	defer decoding.Unlock()
+	meta, err := decodeFooter(footer, f.name)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(meta.CreatedBy, createdBy+" ") { // files of earlier versions have another order
+		if err := heavyFirst(meta); err != nil {
+			return fault.Invalid(f.name, "", err, "damaged footer")
+		}
+	}
+	f.Meta = keep(meta)
+	if f.Root, f.Leaves, err = NewSchema(f.Meta.Schema); err == nil {
+		err = check(meta, f.Leaves, f.size)
+	}
+	if err != nil {
+		return fault.Invalid(f.name, "", err, "damaged footer")
+	}
+	for g := range meta.RowGroups {
+		for c := range meta.RowGroups[g].Columns {
+			m := &meta.RowGroups[g].Columns[c].MetaData
+			if !slices.Contains(codecs, m.Codec) {
+				return fault.Invalid(f.name,
+					"write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or "+
+						"lz4_raw, too", nil,
+					"column %s is compressed with %s, which is not read here", ColumnName(m.PathInSchema), m.Codec)
+			}
+		}
+	}
+	bare := &File{name: f.name, Meta: &fileMeta{RowGroups: make([]rowGroupMeta, len(meta.RowGroups))}}
+	for g := range meta.RowGroups {
+		bare.Meta.RowGroups[g].NumRows = meta.RowGroups[g].NumRows
+	}
+	bare.bare, f.bare = bare, bare
+	return nil
+}
+
+// Bare returns what a Writer keeps of the file until pages of it are written that
+// wait: where they are, for errors, and not its metadata, which is a MB of memory.
+func (f *File) Bare() *File { return f.bare }
+
+// Name returns the name of the file in errors.
+func (f *File) Name() string { return f.name }
+
+// Rows returns the number of rows.
+func (f *File) Rows() int64 { return f.Meta.NumRows }
+
+// FooterDigest returns the SHA-256 of the footer: see Writer.FooterDigest.
+func (f *File) FooterDigest() string { return f.footerDigest }
+
+// Noted returns the value of a key in the footer's metadata, "" for none.
+func (f *File) Noted(key string) string {
+	for _, kv := range f.Meta.KeyValueMetadata {
+		if kv.Key == key {
+			return kv.Value
+		}
+	}
+	return ""
+}
+
+// RowGroups returns the number of rows of each row group.
+func (f *File) RowGroups() []int64 {
+	out := make([]int64, len(f.Meta.RowGroups))
+	for i := range out {
+		out[i] = f.Meta.RowGroups[i].NumRows
+	}
+	return out
+}
+
+// Names returns the paths of columns and of groups of columns, without the
+// levels of lists: "messages" and "messages.content".
+func (f *File) Names() []string {
+	var out []string
+	var walk func(n *Node, prefix string)
+	walk = func(n *Node, prefix string) {
+		if _, element := n.Element(); element != nil {
+			n = element
+		}
+		for _, c := range n.Children {
+			out = append(out, prefix+c.Name)
+			walk(c, prefix+c.Name+".")
+		}
+	}
+	walk(f.Root, "")
+	return out
+}
+
+// Columns returns the paths of the leaves as users write them:
+// "messages.content".
+func (f *File) Columns() []string {
+	var out []string
+	for _, n := range f.Leaves {
+		out = append(out, ColumnName(n.Path))
+	}
+	return out
+}
+
+// Fail adds the place to an error. An error of the source is not the file's
+// fault and is returned unchanged.
+func (f *File) Fail(column string, rowGroup int, row int64, err error) error {
+	var m misfit
+	if errors.As(err, &m) {
+		return fault.Invalid(f.name, "write a value that the column holds", nil, "column %s: %s", column, m)
+	}
+	truncated := errors.Is(err, io.ErrUnexpectedEOF)
+	if !errors.Is(err, errPage) && !errors.Is(err, errThrift) && !truncated {
+		return fmt.Errorf("read %q: %w", f.name, err)
+	}
+	what := "unreadable"
+	if column != "" {
+		what = fmt.Sprintf("column %s, row group %d", column, rowGroup)
+	}
+	return fault.Invalid(f.name, "", err, "%s", what).InRow(row)
+}

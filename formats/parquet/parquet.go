@@ -1,0 +1,85 @@
+package parquet
+
+import (
+	"encoding/json"
+	"io"
+	"iter"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
+)
+
+// What other packages use of the floors below.
+type (
+	File          = layout.File
+	Reader[T any] = reader.Reader[T]
+	NamedReader   = reader.NamedReader
+	Follower      = reader.Follower
+)
+
+// MaxColumnBytes is layout.MaxColumnBytes.
+const MaxColumnBytes = layout.MaxColumnBytes
+
+// Oversize is layout.Oversize.
+func Oversize[T any](row *T) (column string, bytes int64) { return layout.Oversize(row) }
+
+// Open is layout.Open.
+func Open(src io.ReaderAt, size int64, name string) (*File, error) {
+	return layout.Open(src, size, name)
+}
+
+// OpenAhead is layout.OpenAhead.
+func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
+	return layout.OpenAhead(src, size, name, limit)
+}
+
+// OpenAgain is layout.OpenAgain.
+func OpenAgain(src io.ReaderAt, size int64, name string, limit int64, end []byte) (*File, error) {
+	return layout.OpenAgain(src, size, name, limit, end)
+}
+
+// OpenForeign is reader.OpenForeign.
+func OpenForeign(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
+	return reader.OpenForeign(src, size, name, limit)
+}
+
+// NewReader is reader.NewReader.
+func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
+	return reader.NewReader[T](f, first, rows)
+}
+
+// NewHeadReader is reader.NewHeadReader.
+func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
+	return reader.NewHeadReader[T](f, first, rows)
+}
+
+// NewPartReader is reader.NewPartReader.
+func NewPartReader[T any](f *File, first, rows int64, keep func(column string) bool) (*Reader[T], error) {
+	return reader.NewPartReader[T](f, first, rows, keep)
+}
+
+// NewForeignReader is reader.NewForeignReader.
+func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T], map[string]bool, error) {
+	return reader.NewForeignReader[T](f, wanted, first, rows)
+}
+
+// NewNamedReader is reader.NewNamedReader.
+func NewNamedReader(f *File, names []string, first, rows int64) (*NamedReader, error) {
+	return reader.NewNamedReader(f, names, first, rows)
+}
+
+// ReadAll is reader.ReadAll.
+func ReadAll[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
+	return reader.ReadAll(read, claimed)
+}
+
+// JSON is reader.JSON.
+func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
+	return reader.JSON(name, src, size)
+}
+
+// SparseJSON is reader.SparseJSON.
+func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
+	return reader.SparseJSON(name, src, size, dropped, unread)
+}

@@ -1,0 +1,151 @@
+package reader
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
+	"github.com/rollmill/rollmill/formats/parquet/page"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// foreign are the codecs of files of other tools.
+var foreign = append(slices.Clone(layout.Codecs), format.Gzip, format.Brotli, format.Lz4Raw)
+
+// JSON yields each row of a Parquet file of any tool as a JSON object, with its
+// columns in order. NaN and the infinities are Python's words for them, which
+// jsonscan reads; lists, structs and maps are JSON; decimals are numbers with the
+// digits that were written; dates and times are ISO 8601 strings, of which an
+// instant ends in Z. A column that is annotated as text, an enum or JSON is text;
+// any other bytes are base64, whatever the value. A duration, which is not a
+// Parquet type, is the number that its writer stored; an interval is ISO 8601.
+//
+// An error in the bytes, or a type that is not supported, is a
+// fault.Input that names the file, and the column and row if there is
+// one; errors of src are returned wrapped. Memory is bounded like that of a
+// Reader: see defaultBudget.
+func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
+	return SparseJSON(name, src, size, nil, nil)
+}
+
+// SparseJSON is JSON without the null members of structs within columns: a struct has
+// the keys of all rows, and those that a row lacks are null. It counts them in dropped; nil
+// keeps them. Columns of a type that is not supported are left out and named in unread, unless
+// that is nil.
+func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		s, err := newJSONScan(name, src, size, unread)
+		if err == nil {
+			s.dropped = dropped
+		}
+		for err == nil {
+			var row json.RawMessage
+			if row, err = s.Next(); err == nil && !yield(row, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(nil, err)
+		}
+	}
+}
+
+// jsonScan reads a file's rows as JSON.
+type jsonScan struct {
+	f        *layout.File
+	root     *shape
+	dropped  *int64 // null members of structs within columns, which are not written; nil: they are
+	budget   *layout.Budget
+	leaves   []*cursor
+	rowGroup int   // whose rows are read, -1 before the first
+	left     int64 // rows of it
+	row      int64
+	size     int // of the longest row so far
+}
+
+func newJSONScan(name string, src io.ReaderAt, size int64, unread *[]jsontext.Lost) (*jsonScan, error) {
+	f, err := layout.OpenCodecs(src, size, name, foreign)
+	if err != nil {
+		if !errors.Is(err, fault.ErrInvalid) {
+			err = fmt.Errorf("read %q: %w", name, err)
+		}
+		return nil, err
+	}
+	s := &jsonScan{f: f, budget: f.NewBudget(), rowGroup: -1, leaves: make([]*cursor, len(f.Leaves))}
+	if s.root, err = newShape(f.Root, unread); err != nil {
+		return nil, fault.Invalid(name, "write the file without it, or as JSON Lines", nil, "%s", err)
+	}
+	return s, nil
+}
+
+// Next returns the next row, or io.EOF after the last.
+func (s *jsonScan) Next() (row json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
+			err = s.f.Fail("", s.rowGroup, s.row, layout.BadPage("%v", v))
+		}
+	}()
+	for s.left == 0 {
+		if err := s.nextRowGroup(); err != nil {
+			return nil, err
+		}
+	}
+	s.budget.ReleaseRows()
+	a := appender{leaves: s.leaves, most: s.f.Budget, root: s.root, dropped: s.dropped}
+	b, err := a.value(make([]byte, 0, min(s.size, page.ReadAhead)), s.root, 0, 0)
+	if err != nil {
+		return nil, s.f.Fail(a.column, s.rowGroup, s.row, err)
+	}
+	s.left--
+	s.row++
+	s.size = max(s.size, len(b))
+	return b, nil
+}
+
+// nextRowGroup begins the next row group.
+func (s *jsonScan) nextRowGroup() error {
+	if s.rowGroup >= 0 {
+		for _, c := range s.leaves {
+			if c == nil {
+				continue
+			}
+			if ok, err := c.more(); err != nil || ok {
+				if err == nil {
+					err = layout.BadPage("it has more rows than its row group")
+				}
+				return s.f.Fail(c.Name, s.rowGroup, s.row, err)
+			}
+			c.column.ReleaseChunk()
+		}
+	}
+	if s.rowGroup++; s.rowGroup == len(s.f.Meta.RowGroups) {
+		return io.EOF
+	}
+	rowGroup := &s.f.Meta.RowGroups[s.rowGroup]
+	s.left = rowGroup.NumRows
+	clear(s.leaves) // nil: of a column that is not read
+	for _, m := range s.root.members {
+		for i := m.first; i < m.end; i++ {
+			s.leaves[i] = s.cursor(s.f.Leaves[i], &rowGroup.Columns[i].MetaData)
+		}
+	}
+	return nil
+}
+
+// cursor returns a reader of a column chunk. The more columns there are, the
+// less it reads ahead.
+func (s *jsonScan) cursor(n *layout.Node, m *layout.ColumnMeta) *cursor {
+	start, end := layout.Span(m)
+	c := &cursor{Leaf: &layout.Leaf{Node: n, Name: layout.ColumnName(n.Path)}}
+	c.column = page.Column{Node: n, Codec: m.Codec, Left: m.NumValues, Scratch: true, Budget: s.budget}
+	c.window = page.Window{Src: s.f.Src, At: start, End: end,
+		Ahead: max(page.HeaderRead, min(page.ReadAhead, 64*page.ReadAhead/int64(len(s.f.Leaves))))}
+	return c
+}
