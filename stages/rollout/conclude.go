@@ -29,8 +29,8 @@ const lostKey = "rollmill_lost"
 func (o *Options) conclude(t *formats.Trajectory, result agents.Result, err error, rec recorder.Record, timedOut bool) {
 	answered := slices.ContainsFunc(t.Main(), func(i int) bool { return t.Messages[i].Sampled })
 	switch {
-	case rec.Unfit != nil:
-		Fail(t, outcomes.StopError, rec.Unfit.Class, rec.Unfit.Text)
+	case rec.Untrainable != nil:
+		Fail(t, outcomes.StopError, rec.Untrainable.Class, rec.Untrainable.Text)
 	case timedOut && (err != nil || rec.Abandoned != nil):
 		Fail(t, outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
 	case err != nil && rec.Limit == "": // at its limit the trajectory ends, and with it the agent
@@ -46,11 +46,11 @@ func (o *Options) conclude(t *formats.Trajectory, result agents.Result, err erro
 		Fail(t, outcomes.StopError, outcomes.FailNoCalls,
 			fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q",
 				len(t.Calls), t.Calls[0].Model))
-	case rec.Lost != nil && rec.Lost.TooLong:
+	case rec.LostCall != nil && rec.LostCall.TooLong:
 		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
-	case rec.Lost != nil && !o.TolerateEngineErrors:
-		Fail(t, outcomes.StopError, rec.Lost.Class,
-			rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such "+
+	case rec.LostCall != nil && !o.TolerateEngineErrors:
+		Fail(t, outcomes.StopError, rec.LostCall.Class,
+			rec.LostCall.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such "+
 				"trajectories)")
 	default:
 		o.finished(t, result, rec.Limit)

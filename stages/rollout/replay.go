@@ -143,7 +143,7 @@ func (r *runner) again(ctx context.Context, t *formats.Trajectory) (*Differing, 
 	_, err = r.ask(s.Context(), r.newAttempt(t, e, s))
 	record := s.End()
 	out := &Differing{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Calls: len(t.Calls), Again: record.Replayed,
-		Cause: cmp.Or(record.Diverged, record.Left)}
+		Cause: cmp.Or(record.Diverged, record.AnswersLeft)}
 	if err != nil && record.Diverged == "" {
 		out.Cause, out.Error = cmp.Or(out.Cause, recorder.DivergedEnd), err.Error()
 	}

@@ -68,8 +68,8 @@ func does(t *testing.T, program, breaks string, call formats.ToolCall, command f
 	e, s = h.begin(t, recorder.Resume{Origin: kept, Fork: k})
 	do(s)
 	fork := s.End()
-	if fork.Replayed != int(k) || len(e.Asked()) == 0 || fork.Unfit != nil || fork.Calls[0].Target || !fork.Calls[len(fork.Calls)-1].Target {
-		t.Errorf("forked at call %d: %d were repeated, %d asked, unfit %v", k, fork.Replayed, len(e.Asked()), fork.Unfit)
+	if fork.Replayed != int(k) || len(e.Asked()) == 0 || fork.Untrainable != nil || fork.Calls[0].Target || !fork.Calls[len(fork.Calls)-1].Target {
+		t.Errorf("forked at call %d: %d were repeated, %d asked, unfit %v", k, fork.Replayed, len(e.Asked()), fork.Untrainable)
 	}
 	if last.Content != "It is made." || last.PrefixBreak != breaks || rec.Messages[last.Parent].Role != "tool" {
 		t.Errorf("it ends with %s", outline(last))

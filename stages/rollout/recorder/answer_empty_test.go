@@ -54,8 +54,8 @@ func TestAnAnswerOfNoTokens(t *testing.T) {
 					history = append(history, assistant(strings.Join(ids[k], " ")), user("go on"))
 				}
 				rec := s.End()
-				if rec.Unfit != nil {
-					t.Fatalf("%s, stream %v: %v", path, stream, rec.Unfit)
+				if rec.Untrainable != nil {
+					t.Fatalf("%s, stream %v: %v", path, stream, rec.Untrainable)
 				}
 				checkRow(t, rec)
 				empty := 0
@@ -130,11 +130,11 @@ func TestWhatIsNoAnswerOfNoTokens(t *testing.T) {
 		ask(t, s, fields{"model": "policy"}, user("hi"))
 		rec := s.End()
 		got := ""
-		if rec.Unfit != nil {
-			got = rec.Unfit.Class
+		if rec.Untrainable != nil {
+			got = rec.Untrainable.Class
 		}
 		if got != c.unfit || rec.Messages[1].TokenIDs != nil {
-			t.Errorf("%s: %v, %s", name, rec.Unfit, outline(rec.Messages[1]))
+			t.Errorf("%s: %v, %s", name, rec.Untrainable, outline(rec.Messages[1]))
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestOneOfSeveralChoicesHasNoTokens(t *testing.T) {
 		`{"index":1,"finish_reason":"abort","message":{"content":""},"token_ids":[],"logprobs":null}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
 	ask(t, s, fields{"model": "policy", "n": 2}, user("hi"))
 	rec := s.End()
-	if rec.Unfit != nil || rec.Messages[1].NoTokens() || !rec.Messages[2].NoTokens() {
-		t.Errorf("%v %v", rec.Unfit, outlines(rec))
+	if rec.Untrainable != nil || rec.Messages[1].NoTokens() || !rec.Messages[2].NoTokens() {
+		t.Errorf("%v %v", rec.Untrainable, outlines(rec))
 	}
 }

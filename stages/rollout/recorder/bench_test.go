@@ -143,8 +143,8 @@ func BenchmarkCall(b *testing.B) {
 				for b.Loop() {
 					s := r.Begin(context.Background(), "t", "g")
 					call(b, s.BaseURL()+kind.Route)
-					if rec := s.End(); rec.Unfit != nil {
-						b.Fatal(rec.Unfit)
+					if rec := s.End(); rec.Untrainable != nil {
+						b.Fatal(rec.Untrainable)
 					}
 				}
 			})
@@ -225,8 +225,8 @@ func BenchmarkAddedLatency(b *testing.B) {
 				call(copier.URL, &copied)
 				s := r.Begin(context.Background(), "t", "g")
 				call(s.BaseURL(), &recorded)
-				if rec := s.End(); rec.Unfit != nil || rec.LastCall != nil {
-					b.Fatal(rec.Unfit, rec.LastCall)
+				if rec := s.End(); rec.Untrainable != nil || rec.LastCall != nil {
+					b.Fatal(rec.Untrainable, rec.LastCall)
 				}
 			}
 			d, k, m := median(direct.took), median(copied.took), median(recorded.took)

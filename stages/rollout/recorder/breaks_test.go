@@ -175,7 +175,7 @@ func TestAnAgentThatAsksAgain(t *testing.T) {
 	ask(t, s, nil, user("one"))
 	ask(t, s, nil, user("one"))
 	rec := s.End()
-	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != tree.BranchRetry || len(rec.Calls) != 3 || rec.Unfit != nil {
+	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != tree.BranchRetry || len(rec.Calls) != 3 || rec.Untrainable != nil {
 		t.Errorf("%v", outlines(rec))
 	}
 	checkRow(t, rec)

@@ -90,8 +90,8 @@ func TestCompressedBothWays(t *testing.T) {
 					t.Errorf("%s %s: %d %s", encoding, path, status, out)
 				}
 			}
-			if rec := s.End(); rec.Unfit != nil || len(sampled(rec)) != 2 {
-				t.Errorf("%s: %v %v", encoding, rec.Unfit, outlines(rec))
+			if rec := s.End(); rec.Untrainable != nil || len(sampled(rec)) != 2 {
+				t.Errorf("%s: %v %v", encoding, rec.Untrainable, outlines(rec))
 			}
 			if strings.Join(accepts, " ") != "identity identity identity identity" {
 				t.Errorf("accepts %q", accepts)
@@ -115,7 +115,7 @@ func TestHTTP2WithPriorKnowledge(t *testing.T) {
 	}
 	out, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if rec := s.End(); resp.ProtoMajor != 2 || resp.StatusCode != 200 || rec.Unfit != nil || len(rec.Messages) != 2 {
+	if rec := s.End(); resp.ProtoMajor != 2 || resp.StatusCode != 200 || rec.Untrainable != nil || len(rec.Messages) != 2 {
 		t.Errorf("%s %d %s", resp.Proto, resp.StatusCode, out)
 	}
 }

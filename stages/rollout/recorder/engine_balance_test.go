@@ -202,7 +202,7 @@ func TestConcurrencyAdapts(t *testing.T) {
 			for k := range 25 {
 				s := r.Begin(context.Background(), fmt.Sprint(i, k), fmt.Sprint(i))
 				status, body, err := send(s, nil, user("one"))
-				if rec := s.End(); err != nil || status != 200 || rec.Unfit != nil {
+				if rec := s.End(); err != nil || status != 200 || rec.Untrainable != nil {
 					t.Errorf("%v %d %s", err, status, body)
 				}
 			}

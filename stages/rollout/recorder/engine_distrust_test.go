@@ -214,8 +214,8 @@ func TestAnswersThatContradictThemselvesAreUnfit(t *testing.T) {
 	} {
 		_, s := play(t, body)
 		ask(t, s, nil, user("one"))
-		if rec := s.End(); rec.Unfit == nil || rec.Unfit.Class != outcomes.FailLogprobMismatch || !strings.Contains(rec.Unfit.Text, says) {
-			t.Errorf("%s: %+v", says, rec.Unfit)
+		if rec := s.End(); rec.Untrainable == nil || rec.Untrainable.Class != outcomes.FailLogprobMismatch || !strings.Contains(rec.Untrainable.Text, says) {
+			t.Errorf("%s: %+v", says, rec.Untrainable)
 		}
 	}
 }

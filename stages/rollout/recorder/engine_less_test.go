@@ -91,7 +91,7 @@ func TestEnginesThatGiveLess(t *testing.T) {
 			s := r.Begin(context.Background(), "t", "g")
 			status, seen := ask(t, s, c.request, user("hi"))
 			rec := s.End()
-			why := rec.Unfit
+			why := rec.Untrainable
 			if c.status != 200 {
 				why = rec.LastCall
 			}

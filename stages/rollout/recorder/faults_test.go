@@ -58,8 +58,8 @@ func TestPassingFaultsAreRetried(t *testing.T) {
 			}).Begin(context.Background(), "t", "g")
 			status, body := ask(t, s, nil, user("one"))
 			rec := s.End()
-			if status != 200 || content(body) == "" || rec.Unfit != nil {
-				t.Fatalf("status %d, body %s, %v", status, body, rec.Unfit)
+			if status != 200 || content(body) == "" || rec.Untrainable != nil {
+				t.Fatalf("status %d, body %s, %v", status, body, rec.Untrainable)
 			}
 			if c := rec.Calls[0]; c.Attempts != 2 || c.Error != "" || len(rec.Calls) != 1 {
 				t.Errorf("call %+v", c)
@@ -111,7 +111,7 @@ func TestLastingFaultsReachTheAgent(t *testing.T) {
 			if len(e.Asked()) != c.tries || int(rec.Calls[0].Attempts) != c.tries {
 				t.Errorf("asked %d times, want %d", len(e.Asked()), c.tries)
 			}
-			if len(rec.Messages) != 1 || rec.Unfit != nil {
+			if len(rec.Messages) != 1 || rec.Untrainable != nil {
 				t.Errorf("%+v", rec)
 			}
 		})
@@ -141,8 +141,8 @@ func TestUnfitAnswersAreNamed(t *testing.T) {
 				t.Errorf("%s, stream=%v: the context ended with %v", c.fault, stream, context.Cause(s.Context()))
 			}
 			rec := s.End()
-			if status != 200 || rec.Unfit == nil || rec.Unfit.Class != c.class {
-				t.Errorf("%s, stream=%v: status %d, unfit %+v", c.fault, stream, status, rec.Unfit)
+			if status != 200 || rec.Untrainable == nil || rec.Untrainable.Class != c.class {
+				t.Errorf("%s, stream=%v: status %d, unfit %+v", c.fault, stream, status, rec.Untrainable)
 			}
 			if c.fault != recordertest.BaseModel && sampled(rec)[0].Logprobs != nil {
 				t.Errorf("%s: bad logprobs were kept", c.fault)
@@ -155,7 +155,7 @@ func TestNoLogprobsMayBeAccepted(t *testing.T) {
 	e := &recordertest.Engine{Fault: always(fault{Kind: recordertest.NoLogprobs})}
 	s := record(t, e, func(o *recorder.Options) { o.NoLogprobs = true }).Begin(context.Background(), "t", "g")
 	ask(t, s, nil, user("one"))
-	if rec := s.End(); rec.Unfit != nil || sampled(rec)[0].Logprobs != nil {
+	if rec := s.End(); rec.Untrainable != nil || sampled(rec)[0].Logprobs != nil {
 		t.Errorf("%+v", rec)
 	}
 }
@@ -186,8 +186,8 @@ func TestRefusedLogprobs(t *testing.T) {
 		status, body := ask(t, s, nil, user("one"))
 		ask(t, s, fields{"logprobs": true}, user("two")) // the agent's own wish is the engine's to refuse
 		rec := s.End()
-		if ok := status == 200; ok != without || rec.Unfit != nil || rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngineRefused {
-			t.Errorf("without logprobs %v: %d %s, %v, %v", without, status, body, rec.Unfit, rec.LastCall)
+		if ok := status == 200; ok != without || rec.Untrainable != nil || rec.LastCall == nil || rec.LastCall.Class != outcomes.FailEngineRefused {
+			t.Errorf("without logprobs %v: %d %s, %v, %v", without, status, body, rec.Untrainable, rec.LastCall)
 		}
 		if want := map[bool]int{true: 3, false: 2}[without]; len(e.Asked()) != want || int(rec.Calls[0].Attempts) != 1 {
 			t.Errorf("without logprobs %v: asked %d times", without, len(e.Asked()))

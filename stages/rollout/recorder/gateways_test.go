@@ -57,9 +57,9 @@ func TestTokensThatAGatewayMoved(t *testing.T) {
 				_, out := ask(t, s, q, user("hi"))
 				rec := s.End()
 				m := rec.Messages[len(rec.Messages)-1]
-				if rec.Unfit != nil || rec.TokenSource != c.source || len(m.TokenIDs) != 1 || m.TokenIDs[0] != 7 || len(m.PromptDeltaIDs) != 2 ||
+				if rec.Untrainable != nil || rec.TokenSource != c.source || len(m.TokenIDs) != 1 || m.TokenIDs[0] != 7 || len(m.PromptDeltaIDs) != 2 ||
 					len(m.Logprobs) != 1 || m.Logprobs[0] != -0.5 {
-					t.Errorf("%s, stream %v: %v, %s %s", name, stream, rec.Unfit, rec.TokenSource, outlines(rec))
+					t.Errorf("%s, stream %v: %v, %s %s", name, stream, rec.Untrainable, rec.TokenSource, outlines(rec))
 				}
 				text := string(out)
 				switch hidden := strings.Contains(text, "token_ids") || strings.Contains(text, `"logprob"`) || strings.Contains(text, "log_probs"); {
@@ -82,8 +82,8 @@ func TestStreamsWithMovedTokensOfSeveralChunks(t *testing.T) {
 	}
 	_, s := play(t, body.String()+ending("stop", 20))
 	_, out := ask(t, s, fields{"model": "policy", "stream": true}, user("hi"))
-	if rec := s.End(); rec.Unfit != nil || len(rec.Messages[1].TokenIDs) != 20 || len(rec.Messages[1].Logprobs) != 20 || strings.Contains(string(out), "generation") {
-		t.Errorf("%v %v %s", rec.Unfit, outlines(rec), out)
+	if rec := s.End(); rec.Untrainable != nil || len(rec.Messages[1].TokenIDs) != 20 || len(rec.Messages[1].Logprobs) != 20 || strings.Contains(string(out), "generation") {
+		t.Errorf("%v %v %s", rec.Untrainable, outlines(rec), out)
 	}
 }
 
@@ -109,8 +109,8 @@ func TestFunctionCallsInStreams(t *testing.T) {
 			_, out := post(t, s.BaseURL()+path, q)
 			rec := s.End()
 			m := rec.Messages[1]
-			if rec.Unfit != nil || len(m.ToolCalls) != 1 || m.ToolCalls[0].Name != "f" || m.ToolCalls[0].Arguments != `{"a":1}` || m.Content != "so" || len(m.TokenIDs) != n+1 {
-				t.Errorf("%s %s: %v %v", name, path, rec.Unfit, outlines(rec))
+			if rec.Untrainable != nil || len(m.ToolCalls) != 1 || m.ToolCalls[0].Name != "f" || m.ToolCalls[0].Arguments != `{"a":1}` || m.Content != "so" || len(m.TokenIDs) != n+1 {
+				t.Errorf("%s %s: %v %v", name, path, rec.Untrainable, outlines(rec))
 			}
 			if strings.Contains(rec.Calls[0].Sampling, formats.AmbiguousCalls) || !strings.Contains(string(out), `"f"`) {
 				t.Errorf("%s %s: %s, the agent got %s", name, path, rec.Calls[0].Sampling, out)

@@ -89,8 +89,8 @@ func (h harness) reply(q recordertest.Request) recordertest.Reply {
 func exact(t *testing.T, s *recorder.Session, e *recordertest.Engine) recorder.Record {
 	t.Helper()
 	rec := s.End()
-	if rec.Unfit != nil || rec.LastCall != nil {
-		t.Fatalf("unfit %v, last call %v\n%s", rec.Unfit, rec.LastCall, strings.Join(outlines(rec), "\n"))
+	if rec.Untrainable != nil || rec.LastCall != nil {
+		t.Fatalf("unfit %v, last call %v\n%s", rec.Untrainable, rec.LastCall, strings.Join(outlines(rec), "\n"))
 	}
 	log, tokens := e.Sampled(), 0
 	answers := sampled(rec)

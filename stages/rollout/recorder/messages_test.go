@@ -159,8 +159,8 @@ func TestAnswersAsMessages(t *testing.T) {
 			t.Errorf("%s: %s", c.answer, d)
 		}
 		rec := s.End()
-		if sampled := sampled(rec); rec.Unfit != nil || len(sampled) != 2 || !slices.Equal(sampled[1].TokenIDs, []int32{7}) {
-			t.Errorf("%v %v", rec.Unfit, outlines(rec))
+		if sampled := sampled(rec); rec.Untrainable != nil || len(sampled) != 2 || !slices.Equal(sampled[1].TokenIDs, []int32{7}) {
+			t.Errorf("%v %v", rec.Untrainable, outlines(rec))
 		}
 		checkRow(t, rec)
 	}
@@ -251,8 +251,8 @@ func TestAConversationOfMessages(t *testing.T) {
 			q["messages"] = list{user("hi"), back, fields{"role": "user", "content": results}}
 			post(t, s.BaseURL()+"/messages", q)
 			rec := s.End()
-			if rec.Unfit != nil || len(rec.Messages) != 6 {
-				t.Fatalf("%v %v", rec.Unfit, outlines(rec))
+			if rec.Untrainable != nil || len(rec.Messages) != 6 {
+				t.Fatalf("%v %v", rec.Untrainable, outlines(rec))
 			}
 			var path []int32
 			for i, m := range rec.Messages {

@@ -117,8 +117,8 @@ func TestEverySourceOfTokenIDs(t *testing.T) {
 				s := record(t, e).Begin(context.Background(), "t", "g")
 				ask(t, s, fields{"stream": stream}, user("hello"))
 				rec := s.End()
-				if rec.Unfit != nil || rec.LastCall != nil || rec.TokenSource != source {
-					t.Fatalf("unfit %v, last call %v, source %q", rec.Unfit, rec.LastCall, rec.TokenSource)
+				if rec.Untrainable != nil || rec.LastCall != nil || rec.TokenSource != source {
+					t.Fatalf("unfit %v, last call %v, source %q", rec.Untrainable, rec.LastCall, rec.TokenSource)
 				}
 				got, want := sampled(rec)[0], e.Sampled()[0]
 				if source == "" {

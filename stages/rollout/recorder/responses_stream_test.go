@@ -69,8 +69,8 @@ func TestStreamsOfEveryKindOfItem(t *testing.T) {
 					t.Errorf("the item begins with its end: %s", events[2].Item)
 				}
 			}
-			if rec := s.End(); rec.Unfit != nil {
-				t.Errorf("%s: %v", message, rec.Unfit)
+			if rec := s.End(); rec.Untrainable != nil {
+				t.Errorf("%s: %v", message, rec.Untrainable)
 			}
 		}
 	}

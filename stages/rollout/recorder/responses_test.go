@@ -169,8 +169,8 @@ func TestAnswersAsResponses(t *testing.T) {
 			}
 		}
 		rec := s.End()
-		if sampled := sampled(rec); rec.Unfit != nil || len(sampled) != 2 || !slices.Equal(sampled[1].TokenIDs, []int32{7}) {
-			t.Errorf("%v %v", rec.Unfit, outlines(rec))
+		if sampled := sampled(rec); rec.Untrainable != nil || len(sampled) != 2 || !slices.Equal(sampled[1].TokenIDs, []int32{7}) {
+			t.Errorf("%v %v", rec.Untrainable, outlines(rec))
 		}
 		checkRow(t, rec)
 	}
@@ -227,8 +227,8 @@ func TestAConversationOfResponses(t *testing.T) {
 					main = append(main, m)
 				}
 			}
-			if rec.Unfit != nil || len(log) != 4 || len(rec.Messages) != 8 || len(main) != 6 {
-				t.Fatalf("%v %v", rec.Unfit, outlines(rec))
+			if rec.Untrainable != nil || len(log) != 4 || len(rec.Messages) != 8 || len(main) != 6 {
+				t.Fatalf("%v %v", rec.Untrainable, outlines(rec))
 			}
 			var path []int32
 			for _, m := range main {

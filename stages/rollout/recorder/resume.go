@@ -137,7 +137,7 @@ func (s *Session) noteAnswered(c *call) {
 		}
 		return
 	}
-	if s.record.Unfit != nil || s.once {
+	if s.record.Untrainable != nil || s.once {
 		s.keepPaid(c)
 		return
 	}

@@ -91,11 +91,11 @@ func TestDivergence(t *testing.T) {
 			s := record(t, e).Begin(t.Context(), "t", "g", recorder.Resume{Answered: first(), Strict: strict})
 			ask(t, s, c.q, c.messages...)
 			rec := s.End()
-			if rec.Diverged != c.cause || (len(e.Asked()) == 0) != (c.cause == "" || strict) || (rec.Unfit != nil) != (strict && c.cause != "") {
-				t.Errorf("%s, strict %v: diverged %q, asked %d times, unfit %v", name, strict, rec.Diverged, len(e.Asked()), rec.Unfit)
+			if rec.Diverged != c.cause || (len(e.Asked()) == 0) != (c.cause == "" || strict) || (rec.Untrainable != nil) != (strict && c.cause != "") {
+				t.Errorf("%s, strict %v: diverged %q, asked %d times, unfit %v", name, strict, rec.Diverged, len(e.Asked()), rec.Untrainable)
 			}
-			if rec.Unfit != nil && (rec.Unfit.Class != outcomes.FailDiverged || !strings.Contains(fmt.Sprint(rec.Unfit.Text), c.cause)) {
-				t.Errorf("%s: %+v", name, rec.Unfit)
+			if rec.Untrainable != nil && (rec.Untrainable.Class != outcomes.FailDiverged || !strings.Contains(fmt.Sprint(rec.Untrainable.Text), c.cause)) {
+				t.Errorf("%s: %+v", name, rec.Untrainable)
 			}
 		}
 	}

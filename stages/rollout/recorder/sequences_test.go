@@ -146,8 +146,8 @@ func (b *harnessed) recordBy(h *synthetic, number int, resume ...recorder.Resume
 		chat = h.step(system, chat)
 	}
 	rec := s.End()
-	if rec.Unfit != nil || rec.LastCall != nil {
-		b.t.Fatalf("trajectory %d: unfit %v, last call %v", number, rec.Unfit, rec.LastCall)
+	if rec.Untrainable != nil || rec.LastCall != nil {
+		b.t.Fatalf("trajectory %d: unfit %v, last call %v", number, rec.Untrainable, rec.LastCall)
 	}
 	return rec, h
 }

@@ -69,8 +69,8 @@ var errHungUp = errors.New("the agent hung up before the answer came")
 func (s *Session) stopIfUnfit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.record.Unfit != nil {
-		s.cancel(s.record.Unfit)
+	if s.record.Untrainable != nil {
+		s.cancel(s.record.Untrainable)
 	}
 }
 

@@ -62,8 +62,8 @@ func TestOtherPathsPassThrough(t *testing.T) {
 		got[c.Sampling] = c.Model
 	}
 	want := map[string]string{`{"api":"embeddings"}`: "small", `{"api":"rerank"}`: "", `{"api":"audio/transcriptions"}`: "", `{"api":"models/policy"}`: ""}
-	if d := cmp.Diff(want, got); d != "" || rec.Unfit != nil || len(rec.Messages) != 0 {
-		t.Error(d, rec.Unfit, rec.Messages)
+	if d := cmp.Diff(want, got); d != "" || rec.Untrainable != nil || len(rec.Messages) != 0 {
+		t.Error(d, rec.Untrainable, rec.Messages)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestPassingCallsChangeNoSeed(t *testing.T) {
 		}
 		ask(t, s, nil, user("hi"))
 		seeds = append(seeds, string(p.asked[passing]["seed"]))
-		if rec := s.End(); rec.Unfit != nil || rec.Messages[1].Call != int32(passing) {
-			t.Errorf("%v %+v", rec.Unfit, rec.Messages)
+		if rec := s.End(); rec.Untrainable != nil || rec.Messages[1].Call != int32(passing) {
+			t.Errorf("%v %+v", rec.Untrainable, rec.Messages)
 		} else {
 			checkRow(t, rec)
 		}

@@ -90,7 +90,7 @@ func TestEventsAreForwardedAtOnce(t *testing.T) {
 	if got != text {
 		t.Errorf("%s\nwant %s", got, text)
 	}
-	if out := s.End(); out.Unfit != nil || len(out.Messages) != 2 || len(out.Messages[1].TokenIDs) != 8 {
+	if out := s.End(); out.Untrainable != nil || len(out.Messages) != 2 || len(out.Messages[1].TokenIDs) != 8 {
 		t.Errorf("%+v", out)
 	}
 }

@@ -106,8 +106,8 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 			t.Errorf("%s: %d %s, the engine was asked %q", line, status, out, got)
 		}
 	}
-	if rec := s.End(); rec.Unfit != nil {
-		t.Error(rec.Unfit)
+	if rec := s.End(); rec.Untrainable != nil {
+		t.Error(rec.Untrainable)
 	}
 }
 

@@ -38,7 +38,7 @@ type Session struct {
 	clock  int // counts the beginnings and ends of calls
 	tree   tree.Tree
 	record Record // without the messages, which are in the tree
-	lostAt int    // when the call of record.Lost ended, by clock
+	lostAt int    // when the call of record.LostCall ended, by clock
 
 	outcomes []outcome // of the calls of the target model
 
@@ -112,14 +112,14 @@ type Record struct {
 	Calls       []formats.Call
 	ToolSets    []string
 	TokenSource string
-	Unfit       *completion.Failure // the first reason why the trajectory must not be trained on, or nil
+	Untrainable *completion.Failure // the first reason why the trajectory must not be trained on, or nil
 	LastCall    *completion.Failure // how the last call to end failed, or nil
-	Lost        *completion.Failure // how a target call failed at the engine that no later successful call followed, or nil
+	LostCall    *completion.Failure // how a target call failed at the engine that no later successful call followed, or nil
 	Abandoned   *completion.Failure // how a target call ended that the agent did not wait for and that no other call makes up for, or nil
 	Limit       string              // stop reason of a trajectory that exceeded a limit; "" for none
 	Replayed    int                 // calls that no engine was asked for
 	Diverged    string              // why a request was not one that could be replayed, while there were some: a Diverged constant, or ""
-	Left        string              // DivergedEnd if answers are left that no request asked for, or ""
+	AnswersLeft string              // DivergedEnd if answers are left that no request asked for, or ""
 }
 
 // End stops the calls under way, closes the URL and returns the record.
@@ -142,11 +142,11 @@ func (s *Session) End() Record {
 		record.Abandoned = &completion.Failure{Class: outcomes.FailAbandoned, Text: c.text()}
 	}
 	if len(s.replays) > 0 || s.origin != nil && !s.forked {
-		record.Left = DivergedEnd
+		record.AnswersLeft = DivergedEnd
 	}
-	if s.origin != nil && !s.forked && record.Unfit == nil {
-		record.Unfit = &completion.Failure{Class: outcomes.FailDiverged, Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise",
-			s.resume.Fork)}
+	if s.origin != nil && !s.forked && record.Untrainable == nil {
+		record.Untrainable = &completion.Failure{Class: outcomes.FailDiverged,
+			Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise", s.resume.Fork)}
 	}
 	return record
 }
@@ -266,9 +266,9 @@ func (s *Session) noteLost(c *call, f *completion.Failure) {
 	switch {
 	case !c.target:
 	case f == nil && c.began > s.lostAt:
-		s.record.Lost = nil
+		s.record.LostCall = nil
 	case f != nil && (f.Class == outcomes.FailEngine || f.Class == outcomes.FailEngineRefused):
-		s.record.Lost, s.lostAt = f, s.clock
+		s.record.LostCall, s.lostAt = f, s.clock
 	}
 }
 
@@ -291,8 +291,8 @@ func (s *Session) checkModel(c *call, recorded *formats.Call, a *completion.Answ
 }
 
 func (s *Session) reject(class, text string) {
-	if s.record.Unfit == nil || class == outcomes.FailSecret { // whatever else: its answers are not kept
-		s.record.Unfit = &completion.Failure{Class: class, Text: text}
+	if s.record.Untrainable == nil || class == outcomes.FailSecret { // whatever else: its answers are not kept
+		s.record.Untrainable = &completion.Failure{Class: class, Text: text}
 	}
 }
 

@@ -36,7 +36,7 @@ func TestAFailedCallIsLostUntilALaterOneIsAnswered(t *testing.T) {
 				ask(t, s, q, user("one"))
 			}
 			rec := s.End()
-			if got := rec.Lost; (got == nil) != (c.class == "") || got != nil && got.Class != c.class {
+			if got := rec.LostCall; (got == nil) != (c.class == "") || got != nil && got.Class != c.class {
 				t.Errorf("lost %+v, want class %q", got, c.class)
 			}
 		})

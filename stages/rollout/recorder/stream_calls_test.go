@@ -72,8 +72,8 @@ func TestToolCallsInStreams(t *testing.T) {
 				q["model"], q["stream"] = "policy", true
 				status, out := post(t, s.BaseURL()+path, q)
 				rec := s.End()
-				if status != 200 || rec.Unfit != nil || len(rec.Messages) != 2 {
-					t.Fatalf("%s: %d %v: %s", path, status, rec.Unfit, out)
+				if status != 200 || rec.Untrainable != nil || len(rec.Messages) != 2 {
+					t.Fatalf("%s: %d %v: %s", path, status, rec.Untrainable, out)
 				}
 				got, ids, want := "", map[string]bool{}, c.want
 				for _, call := range rec.Messages[1].ToolCalls {

@@ -53,8 +53,8 @@ func TestStreamsAsTheSpecificationSays(t *testing.T) {
 				heard <- true
 				a.rest()
 				rec := s.End()
-				if rec.Unfit != nil || rec.LastCall != nil || len(rec.Messages) != 2 {
-					t.Errorf("%q by %d, %s: %v %v", ends, size, path, rec.Unfit, rec.LastCall)
+				if rec.Untrainable != nil || rec.LastCall != nil || len(rec.Messages) != 2 {
+					t.Errorf("%q by %d, %s: %v %v", ends, size, path, rec.Untrainable, rec.LastCall)
 				} else if m := rec.Messages[1]; m.Content != "one two" || len(m.TokenIDs) != 2 || len(m.PromptDeltaIDs) != 2 {
 					t.Errorf("%q by %d, %s: %v", ends, size, path, outlines(rec))
 				}
@@ -83,8 +83,8 @@ func TestStreamsWithoutAFinishReason(t *testing.T) {
 			a := open(t, s, path, ask)
 			out, _ := io.ReadAll(a.lines)
 			rec := s.End()
-			if c.whole != (rec.LastCall == nil) || rec.Unfit != nil || c.whole && (rec.Messages[1].Content != "one" || len(rec.Messages[1].TokenIDs) != 1) {
-				t.Errorf("%s, %+v: %v %v %s", path, c, rec.LastCall, rec.Unfit, out)
+			if c.whole != (rec.LastCall == nil) || rec.Untrainable != nil || c.whole && (rec.Messages[1].Content != "one" || len(rec.Messages[1].TokenIDs) != 1) {
+				t.Errorf("%s, %+v: %v %v %s", path, c, rec.LastCall, rec.Untrainable, out)
 			}
 			if end := map[string]string{"/messages": "message_stop", "/responses": "response.completed"}[path]; c.whole != strings.Contains(string(out), end) && end != "" ||
 				c.whole && end == "" && !strings.Contains(string(out), "[DONE]") {

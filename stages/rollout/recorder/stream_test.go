@@ -171,8 +171,8 @@ func TestTranslatedStreamsComeAsTheEngineStreams(t *testing.T) {
 			rec := s.End()
 			want := []string{"-1 user | hi",
 				`0 assistant | one two | thinks hm | ends tool_calls | calls t1 f{"a":1} | [3 4 5 6 7] [-1 -1 -1 -1 -1] after [1 2]`}
-			if d := cmp.Diff(want, outlines(rec)); d != "" || rec.Unfit != nil {
-				t.Error(d, rec.Unfit)
+			if d := cmp.Diff(want, outlines(rec)); d != "" || rec.Untrainable != nil {
+				t.Error(d, rec.Untrainable)
 			}
 			checkRow(t, rec)
 		})
@@ -223,7 +223,7 @@ func TestSilentEnginesArePinged(t *testing.T) {
 					t.Errorf("%d %s", a.StatusCode, out)
 				}
 				rec := s.End()
-				if rec.LastCall == nil || rec.Lost == nil || rec.Calls[0].Error == "" || len(rec.Messages) != 1 {
+				if rec.LastCall == nil || rec.LostCall == nil || rec.Calls[0].Error == "" || len(rec.Messages) != 1 {
 					t.Errorf("%+v %v", rec.LastCall, outlines(rec))
 				}
 			})
@@ -300,8 +300,8 @@ func TestEnginesWhoseStreamsLackLogprobsAnswerWhole(t *testing.T) {
 					}
 				}
 				rec := s.End()
-				if d := cmp.Diff([]string{"true", "false", "false"}, streams); d != "" || rec.Unfit != nil || len(rec.Messages) != 3 {
-					t.Error(d, rec.Unfit, outlines(rec))
+				if d := cmp.Diff([]string{"true", "false", "false"}, streams); d != "" || rec.Untrainable != nil || len(rec.Messages) != 3 {
+					t.Error(d, rec.Untrainable, outlines(rec))
 				}
 				checkRow(t, rec)
 			})
@@ -431,8 +431,8 @@ func TestThoughtsBetweenTexts(t *testing.T) {
 			t.Error(kind, d)
 		}
 		rec := s.End()
-		if m := rec.Messages[1]; m.Content != "one two" || m.Reasoning != "hmso" || rec.Unfit != nil {
-			t.Error(outlines(rec), rec.Unfit)
+		if m := rec.Messages[1]; m.Content != "one two" || m.Reasoning != "hmso" || rec.Untrainable != nil {
+			t.Error(outlines(rec), rec.Untrainable)
 		}
 		checkRow(t, rec)
 	}

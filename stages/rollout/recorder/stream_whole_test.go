@@ -86,8 +86,8 @@ func TestAfterHolesInAStreamsLogprobsTheEngineIsAskedWhole(t *testing.T) {
 			if c.class != "" {
 				s := r.Begin(context.Background(), "t0", "g")
 				open(t, s, path, ask).rest()
-				if rec := s.End(); rec.Unfit == nil || rec.Unfit.Class != c.class || !strings.HasSuffix(rec.Unfit.Text, "from now on this engine is asked for whole answers, which agents get as streams") {
-					t.Errorf("%v %v", rec.Unfit, rec.LastCall)
+				if rec := s.End(); rec.Untrainable == nil || rec.Untrainable.Class != c.class || !strings.HasSuffix(rec.Untrainable.Text, "from now on this engine is asked for whole answers, which agents get as streams") {
+					t.Errorf("%v %v", rec.Untrainable, rec.LastCall)
 				}
 			}
 			for _, usage := range []bool{false, true} {
@@ -98,8 +98,8 @@ func TestAfterHolesInAStreamsLogprobsTheEngineIsAskedWhole(t *testing.T) {
 				silent <- true
 				out := a.until("[DONE]")
 				rec := s.End()
-				if rec.Unfit != nil || rec.LastCall != nil || len(rec.Messages) != 2 || len(rec.Messages[1].TokenIDs) != 2 || len(rec.Messages[1].PromptDeltaIDs) != 2 {
-					t.Fatalf("%v %v %v", rec.Unfit, rec.LastCall, outlines(rec))
+				if rec.Untrainable != nil || rec.LastCall != nil || len(rec.Messages) != 2 || len(rec.Messages[1].TokenIDs) != 2 || len(rec.Messages[1].PromptDeltaIDs) != 2 {
+					t.Fatalf("%v %v %v", rec.Untrainable, rec.LastCall, outlines(rec))
 				}
 				checkRow(t, rec)
 				got, finish, used := read(t, out)
@@ -153,8 +153,8 @@ func TestAWholeAnswerToAStream(t *testing.T) {
 	if got, finish, _ := read(t, string(out)); got != " one " || finish != "stop" {
 		t.Errorf("%s", out)
 	}
-	if rec := s.End(); rec.Unfit != nil || len(rec.Messages[1].TokenIDs) != 1 {
-		t.Error(rec.Unfit, outlines(rec))
+	if rec := s.End(); rec.Untrainable != nil || len(rec.Messages[1].TokenIDs) != 1 {
+		t.Error(rec.Untrainable, outlines(rec))
 	}
 }
 

@@ -236,8 +236,8 @@ func TestTapes(t *testing.T) {
 			}
 			status, seen := post(t, s.BaseURL()+c.path, q)
 			rec := s.End()
-			if status != 200 || rec.Unfit != nil || rec.LastCall != nil || rec.TokenSource != c.source {
-				t.Fatalf("%d, unfit %v, last call %v, source %q: %s", status, rec.Unfit, rec.LastCall, rec.TokenSource, seen)
+			if status != 200 || rec.Untrainable != nil || rec.LastCall != nil || rec.TokenSource != c.source {
+				t.Fatalf("%d, unfit %v, last call %v, source %q: %s", status, rec.Untrainable, rec.LastCall, rec.TokenSource, seen)
 			}
 			if d := cmp.Diff(c.want, outlines(rec)); d != "" {
 				t.Error(d)
@@ -307,8 +307,8 @@ func TestOnlyWhatIsTrainedIsAskedForLogprobs(t *testing.T) {
 				t.Fatalf("%s: %s", path, out)
 			}
 		}
-		if rec := s.End(); rec.Unfit != nil || len(rec.Calls) != 2 {
-			t.Errorf("%s: %v", path, rec.Unfit)
+		if rec := s.End(); rec.Untrainable != nil || len(rec.Calls) != 2 {
+			t.Errorf("%s: %v", path, rec.Untrainable)
 		}
 		field := asks[path]
 		if got := string(p.asked[0][field[0]]); got != field[1] {

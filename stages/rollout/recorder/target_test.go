@@ -76,8 +76,8 @@ func TestTargets(t *testing.T) {
 			for _, call := range rec.Calls {
 				got[call.Model+" "+call.Function] = call.Target
 			}
-			if fmt.Sprint(got) != fmt.Sprint(c.want) || rec.Unfit != nil {
-				t.Errorf("targets %v, want %v; unfit %v", got, c.want, rec.Unfit)
+			if fmt.Sprint(got) != fmt.Sprint(c.want) || rec.Untrainable != nil {
+				t.Errorf("targets %v, want %v; unfit %v", got, c.want, rec.Untrainable)
 			}
 			if n := len(sampled(rec)); n != 5 {
 				t.Errorf("%d answers of 5 are recorded", n)
@@ -103,7 +103,7 @@ func TestOthersNeedNoLogprobs(t *testing.T) {
 	ask(t, s, fields{"model": "judge"}, user("is it good?"))
 	ask(t, s, nil, user("one"))
 	rec := s.End()
-	if rec.Unfit != nil || rec.Calls[0].Target || !rec.Calls[1].Target || rec.TokenSource != schema.TokensChoice {
+	if rec.Untrainable != nil || rec.Calls[0].Target || !rec.Calls[1].Target || rec.TokenSource != schema.TokensChoice {
 		t.Errorf("%+v", rec)
 	}
 }

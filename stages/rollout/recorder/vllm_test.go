@@ -55,8 +55,8 @@ func TestTokensOfVLLMAreThoseOnTheWire(t *testing.T) {
 				_, s := playAs(t, "tiny", &tape{bodies: []string{body}})
 				status, seen := post(t, s.BaseURL()+c.path, request)
 				rec := s.End()
-				if status != 200 || rec.Unfit != nil || rec.LastCall != nil || rec.TokenSource != c.source {
-					t.Fatalf("%d, unfit %v, last call %v, source %q: %s", status, rec.Unfit, rec.LastCall, rec.TokenSource, seen)
+				if status != 200 || rec.Untrainable != nil || rec.LastCall != nil || rec.TokenSource != c.source {
+					t.Fatalf("%d, unfit %v, last call %v, source %q: %s", status, rec.Untrainable, rec.LastCall, rec.TokenSource, seen)
 				}
 				checkRow(t, rec)
 				wire := readWire(t, body)

@@ -151,7 +151,7 @@ func asks(t *testing.T, a agents.Agent, example func(int) formats.Example) {
 	if result.Stop != "" && result.Stop != outcomes.StopDone && result.Stop != outcomes.StopTurns {
 		t.Errorf("stop %q", result.Stop)
 	}
-	if len(rec.Calls) == 0 || rec.Unfit != nil || rec.TokenSource != schema.TokensChoice || !rec.Calls[0].Target {
+	if len(rec.Calls) == 0 || rec.Untrainable != nil || rec.TokenSource != schema.TokensChoice || !rec.Calls[0].Target {
 		t.Errorf("recorded %+v", rec)
 	}
 }

@@ -107,8 +107,8 @@ func TestSureIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 1)
-	if err != nil || rec.Unfit != nil || len(rec.Messages) != 4 {
-		t.Fatalf("%v, %v: %+v", err, rec.Unfit, rec.Messages)
+	if err != nil || rec.Untrainable != nil || len(rec.Messages) != 4 {
+		t.Fatalf("%v, %v: %+v", err, rec.Untrainable, rec.Messages)
 	}
 	for k, at := range []int{1, 3} {
 		if m, want := rec.Messages[at], e.Sampled()[k]; !m.Sampled || fmt.Sprint(m.TokenIDs, m.Logprobs) != fmt.Sprint(want.IDs, want.Logprobs) {

@@ -91,8 +91,8 @@ func TestToolsAreCalled(t *testing.T) {
 	logs := t.TempDir()
 	a := withTools(t, func(s *chat.Settings) { s.Logs = logs })
 	result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 5)
-	if err != nil || result.Stop != outcomes.StopDone || rec.Unfit != nil {
-		t.Fatalf("%v %+v %v", err, result, rec.Unfit)
+	if err != nil || result.Stop != outcomes.StopDone || rec.Untrainable != nil {
+		t.Fatalf("%v %+v %v", err, result, rec.Untrainable)
 	}
 	var got []string
 	for i, m := range rec.Messages {

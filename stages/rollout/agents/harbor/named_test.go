@@ -97,8 +97,8 @@ func TestNamedHarnesses(t *testing.T) {
 					t.Fatalf("%v: %+v %v", err, result, output(t, logs))
 				}
 				t.Logf("%s", time.Since(began).Round(time.Second/10))
-				if len(rec.Calls) != 2 || rec.Unfit != nil || rec.TokenSource != schema.TokensChoice {
-					t.Errorf("%d calls, unfit %v, token ids from %q", len(rec.Calls), rec.Unfit, rec.TokenSource)
+				if len(rec.Calls) != 2 || rec.Untrainable != nil || rec.TokenSource != schema.TokensChoice {
+					t.Errorf("%d calls, unfit %v, token ids from %q", len(rec.Calls), rec.Untrainable, rec.TokenSource)
 				}
 				for i, m := range rec.Messages {
 					if m.Role == "assistant" && (len(m.TokenIDs) == 0 || len(m.Logprobs) != len(m.TokenIDs)) || m.Branch != "" || m.PrefixBreak != "" {
