@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"context"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -153,19 +152,4 @@ func (m *Meter) repeated() int64 {
 		return 0
 	}
 	return m.retries.Load() - m.before
-}
-
-type retriesKey struct{}
-
-// CountRetries returns a context in which every repeated request to a service adds
-// 1 to n. Package storage has the same for requests to a store.
-func CountRetries(ctx context.Context, n *atomic.Int64) context.Context {
-	return context.WithValue(ctx, retriesKey{}, n)
-}
-
-// Retried counts a repeated request.
-func Retried(ctx context.Context) {
-	if n, ok := ctx.Value(retriesKey{}).(*atomic.Int64); ok {
-		n.Add(1)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // failure is a failed operation: the step, the place, its kind, and a hint.
@@ -15,7 +17,9 @@ type failure struct {
 
 func (f *failure) Error() string   { return f.text }
 func (f *failure) Unwrap() []error { return f.errs }
-func (f *failure) Hint() string    { return f.hint }
+
+// Fault returns the hint of the place; the kind is that of the error below.
+func (f *failure) Fault() (fault.Kind, string) { return fault.Failed, f.hint }
 
 // failed returns a failure for an error of a step at a place.
 func failed(step, uri string, err error) error {

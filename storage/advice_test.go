@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // hintOf returns the hint of an error.
 func hintOf(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
+	if fault.HintOf(err) != "" {
+		return fault.HintOf(err)
 	}
 	return ""
 }

@@ -3,10 +3,9 @@ package storage
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // attempts is how often an operation on an object store is tried. Within each
@@ -49,37 +48,19 @@ func inTime(ctx context.Context, f func(request) error) error {
 	return err
 }
 
-type retriesKey struct{}
-
-// CountRetries returns a context in which every repeated request to an object store
-// adds 1 to n. Those that a client library repeats itself are not counted.
-func CountRetries(ctx context.Context, n *atomic.Int64) context.Context {
-	return context.WithValue(ctx, retriesKey{}, n)
-}
-
 // retry repeats f while it fails temporarily, if the bucket is in an object
 // store. Each call ends with the request that it is given.
 func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 	if b.far == nil {
 		return f(request{Context: ctx})
 	}
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = firstPause
-	pauses.MaxInterval = 5 * time.Second
-	n, _ := ctx.Value(retriesKey{}).(*atomic.Int64)
-	again := false
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		if again && n != nil {
-			n.Add(1)
-		}
-		again = true
-		err := inTime(ctx, f)
+	_, err := fault.Retry(ctx, fault.Policy{Tries: attempts, First: firstPause, Most: 5 * time.Second}, func() (struct{}, error) {
+		err := inTime(ctx, f) // the time limit of one try
 		if err != nil && kindOf(err) != ErrTemporary {
-			err = backoff.Permanent(err)
+			err = fault.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(attempts),
-		backoff.WithMaxElapsedTime(0)) // each try has its own time limit
+	})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // clients hide it behind a secondary error
 	}

@@ -13,7 +13,7 @@ import (
 const module = "github.com/rollmill/rollmill"
 
 // everyFloor is what every package may import besides its row of layers.
-const everyFloor = `storage/regular storage/scratch`
+const everyFloor = `storage/fault storage/regular storage/scratch`
 
 // layers lists the packages that each package may import. The first row that matches
 // counts, so the more specific rows come first. A row holds patterns, separated by
@@ -29,14 +29,16 @@ const everyFloor = `storage/regular storage/scratch`
 // a row only where no pattern is true for it.
 var layers = []struct{ packages, may string }{
 	{`storage/...`, `storage/...`},
-	{`formats`, ``},
+	{`formats/outcomes formats/receipts formats/training`, ``},
+	{`formats/decision formats/schema`, `formats/outcomes formats/training formats/decision`},
+	{`formats`, `formats/outcomes formats/training formats/schema`},
 	{`formats/dataset/...`, `formats/... storage`},
 	{`formats/foreign/...`, `formats/... -formats/dataset/...`},
 	{`formats/parquet/layout`, `formats formats/schema`},
 	{`formats/parquet/page`, `formats formats/parquet/layout`},
 	{`formats/parquet/reader`, `formats formats/schema formats/jsontext formats/parquet/page formats/parquet/layout`},
 	{`formats/...`, `formats/... -formats/dataset/... -formats/foreign/...`},
-	{`stages`, `formats`},
+	{`stages`, `formats formats/decision formats/receipts`},
 	{`stages/plugin/...`, `stages stages/plugin`},
 	{`stages/internal/...`, `stages stages/internal/... formats/* -formats/dataset -formats/foreign`},
 	{`stages/backends/...`, `stages stages/plugin/... stages/internal/... stages/backends/... formats/... -formats/dataset/...`},
@@ -64,7 +66,7 @@ var homes = []struct{ library, home string }{
 	{`github.com/apache/arrow-go/v18/parquet/...`, `formats/arrow/arrowtest`}, // 30 MB of code, for tests
 	{`github.com/apache/arrow-go/...`, `formats/arrow/...`},
 	{`gocloud.dev/...`, `storage/...`},
-	{`github.com/cenkalti/backoff/...`, `stages/internal/remote storage/...`},
+	{`github.com/cenkalti/backoff/...`, `storage/fault`},
 	{`github.com/sashabaranov/go-openai/...`, `stages/backends/openai/...`},
 	{`github.com/urfave/cli/...`, `cmd/internal/cli/...`},
 	{`google.golang.org/protobuf/...`, `formats/foreign/otel stages/rollout/tracing cmd/internal/monitors/tensorboard`}, // the wire format only: no generated code

@@ -93,8 +93,8 @@ func TestADatasetOfANewerVersionIsReadAndVerified(t *testing.T) {
 // refused checks the error about a dataset or segment that has columns of a newer version.
 func refused(t *testing.T, err error, what string) {
 	t.Helper()
-	var bad *fault.Input
-	if !errors.As(err, &bad) || !strings.Contains(err.Error(), what) || !strings.Contains(bad.Hint(), "upgrade rollmill") {
+	var bad *fault.Error
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), what) || !strings.Contains(fault.HintOf(bad), "upgrade rollmill") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -42,7 +42,7 @@ type OpenOptions struct {
 // are there. Files that no stage wrote, such as data/*.parquet, are a wide
 // dataset, too: see Plain and the guide "datasets". A missing dataset is storage.ErrNotExist. A dataset with missing
 // shards, of another kind, of an unknown major version or refused by a gate is
-// a fault.Input (a *manifest.GateError for the last).
+// a fault.Error (a *manifest.GateError for the last).
 func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	d, err := load(ctx, uri)
 	if err != nil {
@@ -81,7 +81,7 @@ func load(ctx context.Context, uri string) (*Dataset, error) {
 	return New(*m, uri, b), nil
 }
 
-// Known returns a fault.Input for a dataset of a newer minor version of the
+// Known returns a fault.Error for a dataset of a newer minor version of the
 // schema, which has columns that this version does not know. Such a dataset can be
 // read. Nothing is made of it, because these columns would be lost: Begin refuses it as
 // an input.

@@ -161,7 +161,7 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 }
 
 // Read fills rows and returns how many it set, and io.EOF after the last row. A
-// damaged part is a fault.Input with part and row.
+// damaged part is a fault.Error with part and row.
 func (r *Reader[T]) Read(rows []T) (int, error) {
 	n := 0
 	for n < len(rows) {

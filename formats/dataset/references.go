@@ -27,7 +27,7 @@ func (d *Dataset) Ref(role, from string) manifest.Ref {
 }
 
 // OpenBase opens the wide dataset that a thin one is aligned with. If that is
-// gone or its manifest changed, the error is a fault.Input that names
+// gone or its manifest changed, the error is a fault.Error that names
 // both. A wide dataset is its own base.
 func (d *Dataset) OpenBase(ctx context.Context) (*Dataset, error) {
 	if d.Base == nil {

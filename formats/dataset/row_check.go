@@ -1,10 +1,9 @@
 package dataset
 
 import (
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-import "github.com/rollmill/rollmill/formats"
 
 // RowCheck compares the rows of a wide dataset with its manifest, for a caller
 // that reads all of them in order anyway. It does the same as Verify without
@@ -26,7 +25,7 @@ func (c *RowCheck) Add(rows []formats.Trajectory) {
 	c.rows += int64(len(rows))
 }
 
-// End returns a fault.Input when the rows are not those that the
+// End returns a fault.Error when the rows are not those that the
 // manifest describes.
 func (c *RowCheck) End() error {
 	const hint = "the manifest or a part was changed: make the dataset again, or put it back from a copy; `rollmill audit` " +

@@ -14,7 +14,7 @@ import (
 
 // Verify reads everything that a dataset names and compares it with the
 // manifest: each part's size and digest, each table's rows and rows digest,
-// each wide row's payload digest. The first difference is a fault.Input. Digests
+// each wide row's payload digest. The first difference is a fault.Error. Digests
 // of rows cover columns that this version may not know: of a dataset of a newer minor
 // version, the rows are counted and the digests of the parts compared.
 func Verify(ctx context.Context, d *Dataset) error {

@@ -79,7 +79,7 @@ func (r *Report) warn(format string, args ...any) {
 // column map as pandas writes it, which is read into memory (see readJSON).
 //
 // A file that cannot be used as a whole (wrong format, no such column, two tasks with one id) is a
-// fault.Input with file, row and cause; read errors of r are returned
+// fault.Error with file, row and cause; read errors of r are returned
 // wrapped.
 func Read(name string, r io.ReaderAt, size int64, o Options) (*Set, Report, error) {
 	rows, err := records.File{Name: name, R: r, Size: size, Flag: "--examples-format", Buffer: readBytes}.Read(o.Format)

@@ -252,13 +252,13 @@ func TestBadFilesAreNamedErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		rows, _, err := read(t, c.name, c.text, Options{RequireQuestion: true})
-		invalid := (*fault.Input)(nil)
+		invalid := (*fault.Error)(nil)
 		if !errors.As(err, &invalid) || !errors.Is(err, fault.ErrInvalid) || rows != nil {
 			t.Errorf("%s %.30q: %v", c.name, c.text, err)
 			continue
 		}
-		if invalid.Row != c.row || invalid.Place != c.name || !strings.Contains(err.Error(), c.want) || !strings.Contains(invalid.Hint(), c.hint) {
-			t.Errorf("%s %.30q: row %d, %v, hint %q; want row %d, %q, %q", c.name, c.text, invalid.Row, err, invalid.Hint(), c.row, c.want, c.hint)
+		if invalid.Row != c.row || invalid.Place != c.name || !strings.Contains(err.Error(), c.want) || !strings.Contains(fault.HintOf(invalid), c.hint) {
+			t.Errorf("%s %.30q: row %d, %v, hint %q; want row %d, %q, %q", c.name, c.text, invalid.Row, err, fault.HintOf(invalid), c.row, c.want, c.hint)
 		}
 	}
 }

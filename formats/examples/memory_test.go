@@ -116,8 +116,8 @@ func TestJSONLinesNamedJSONAreNotReadWhole(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, _, err := Read("x.json", file, int64(text.Len()), Options{})
 	runtime.ReadMemStats(&after)
-	in := (*fault.Input)(nil)
-	if !errors.As(err, &in) || !strings.Contains(err.Error(), "line 2: a second value follows the first") || !strings.Contains(in.Hint(), "jsonl") {
+	in := (*fault.Error)(nil)
+	if !errors.As(err, &in) || !strings.Contains(err.Error(), "line 2: a second value follows the first") || !strings.Contains(fault.HintOf(in), "jsonl") {
 		t.Errorf("got %v", err)
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; file.read > 4<<20 || got > 8<<20 {

@@ -23,8 +23,8 @@ func TestAColumnThatNoRowHasIsRefused(t *testing.T) {
 		`deny filter names column "topik", which `:  {Deny: filter},
 	} {
 		_, _, err := read(t, "x.jsonl", text, o)
-		invalid := (*fault.Input)(nil)
-		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(invalid.Hint(), `"id", "question", "answer"`) {
+		invalid := (*fault.Error)(nil)
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) || !strings.Contains(fault.HintOf(invalid), `"id", "question", "answer"`) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestNumbersThatJSONLacksAreRefused(t *testing.T) {
 			"x.json":  "[{\"id\":1,\"question\":\"q\"},\n\n{\"id\":2,\"question\":\"q\",\"x\":" + value + "}]",
 		} {
 			_, _, err := read(t, name, text, Options{})
-			invalid := (*fault.Input)(nil)
+			invalid := (*fault.Error)(nil)
 			if !errors.As(err, &invalid) || invalid.Row != 1 || !strings.Contains(err.Error(), "it holds NaN or an infinity") ||
 				name == "x.jsonl" && !strings.Contains(err.Error(), "line 3: ") {
 				t.Errorf("%s with %s: %v", name, value, err)

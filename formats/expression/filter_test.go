@@ -1,7 +1,6 @@
 package expression
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -45,8 +44,7 @@ func TestFilter(t *testing.T) {
 	}
 	for _, c := range []struct{ status, where string }{{"done", ""}, {"ok", "reward >"}, {"ok", "rewrad > 1"}, {"ok", "reward"}} {
 		_, err := NewFilter([]string{c.status}, c.where)
-		var misused *fault.Error
-		if !errors.As(err, &misused) || misused.Kind != fault.Usage {
+		if fault.KindOf(err) != fault.Usage {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -50,8 +50,8 @@ func TestDamagedFilesAreNamedErrors(t *testing.T) {
 			continue
 		}
 		hint := ""
-		if in := (*fault.Input)(nil); errors.As(refused, &in) {
-			hint = in.Hint()
+		if in := (*fault.Error)(nil); errors.As(refused, &in) {
+			hint = fault.HintOf(in)
 		}
 		fmt.Fprintf(&got, "%v\n", refused)
 		if hint != "" {

@@ -48,7 +48,7 @@ func readAll[T any](data []byte) (rows int, err error) {
 // refused checks that an error is about the file and names it.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
-	var in *fault.Input
+	var in *fault.Error
 	if !errors.As(err, &in) || !strings.Contains(err.Error(), "broken.parquet") {
 		t.Errorf("%s: %v", what, err)
 	}

@@ -133,7 +133,7 @@ func TestDamagedAnswerIsNotCopied(t *testing.T) {
 	}
 	err = w.Copy(f, at, slices.Clone(groups[0]))
 	err = errors.Join(err, w.Close())
-	var bad *fault.Input
+	var bad *fault.Error
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "column answer") ||
 		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("the error is %v", err)

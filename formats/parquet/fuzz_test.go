@@ -64,7 +64,7 @@ func readSome[T any](t testing.TB, data []byte) (rows []T, err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	if in := (*fault.Input)(nil); err != nil && !errors.As(err, &in) {
+	if in := (*fault.Error)(nil); err != nil && !errors.As(err, &in) {
 		t.Fatalf("an error without kind or place: %v", err)
 	}
 	return rows, err

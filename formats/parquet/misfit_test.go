@@ -87,9 +87,9 @@ func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 			clear(buf)
 			_, err = r.Read(buf)
 		}
-		var bad *fault.Input
+		var bad *fault.Error
 		column := []string{"plain", "maybe", "list", "deep.value", "deep.some"}[where]
-		if !errors.As(err, &bad) || bad.What != "column "+column+": "+says || strings.Contains(bad.Hint(), "truncated") {
+		if !errors.As(err, &bad) || bad.What != "column "+column+": "+says || strings.Contains(fault.HintOf(bad), "truncated") {
 			t.Fatalf("row %d, %s: %v", at, column, err)
 		}
 	})

@@ -97,7 +97,7 @@ func (o opened) ReadAt(p []byte, off int64) (int, error) {
 func TestTheLineOfAMistakeInAnArray(t *testing.T) {
 	text := "\n[" + strings.Repeat("{\"id\": \"some id\"} ,\n", 5000) + "{\"id\": 1,\n\"question\": oh}]"
 	err := all("x.json", strings.NewReader(text), int64(len(text)))
-	bad := (*fault.Input)(nil)
+	bad := (*fault.Error)(nil)
 	if !errors.As(err, &bad) || bad.Row != 5000 || !strings.Contains(err.Error(), "line 5003") {
 		t.Errorf("got %v", err)
 	}

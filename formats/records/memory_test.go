@@ -20,8 +20,8 @@ func TestALongColumnMapIsRefused(t *testing.T) {
 // TestALongLineHasItsOwnHint: it is not what a changed file gets.
 func TestALongLineHasItsOwnHint(t *testing.T) {
 	err := File{Name: "x.jsonl"}.lineError(3, errLongLine)
-	in, ok := err.(*fault.Input)
-	if !ok || !strings.Contains(in.Hint(), "one object a line") || !strings.Contains(err.Error(), "64 MiB") {
+	in, ok := err.(*fault.Error)
+	if !ok || !strings.Contains(fault.HintOf(in), "one object a line") || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func Formats() []string { return slices.Sorted(maps.Keys(readers)) }
 func Extensions() []string { return slices.Sorted(maps.Keys(extensions)) }
 
 // Read yields the rows of a file in a format; "" selects it by the name's
-// extension. A file that cannot be read as a whole is a fault.Input with
+// extension. A file that cannot be read as a whole is a fault.Error with
 // file, row and cause, and ends the rows; read errors are returned wrapped.
 func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 	known := "known formats are " + strings.Join(Formats(), ", ")

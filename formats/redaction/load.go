@@ -44,7 +44,7 @@ func Detectors() (out [][2]string) {
 //	  - {role: system, action: remove}
 //	  - {tool: read_file}
 //
-// name is that of the file, for errors. An error is a fault.Input with
+// name is that of the file, for errors. An error is a fault.Error with
 // the line and a hint.
 func Load(name string, data []byte) (*Rules, error) {
 	l := &loader{r: &Rules{}, File: yamldoc.File{Name: path.Base(name), Fail: func(place, hint, what string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Basis says how a finding is known.
@@ -88,27 +89,14 @@ func Named(checks []Check, names []string) (map[string]bool, error) {
 			}
 		}
 		if !known {
-			return nil, unknown{name, checks}
+			names := make([]string, len(checks))
+			for i := range checks {
+				names[i] = checks[i].Name
+			}
+			return nil, fault.Errorf(fault.Usage, "the checks are "+strings.Join(names, ", "), "there is no check %q", name)
 		}
 	}
 	return out, nil
-}
-
-// unknown is the error for a check that does not exist.
-type unknown struct {
-	name   string
-	checks []Check
-}
-
-func (u unknown) Error() string { return fmt.Sprintf("there is no check %q", u.name) }
-func (u unknown) Misused() bool { return true }
-
-func (u unknown) Hint() string {
-	var names []string
-	for i := range u.checks {
-		names = append(names, u.checks[i].Name)
-	}
-	return "the checks are " + strings.Join(names, ", ")
 }
 
 // checker makes one check of the rows of one dataset or source. Most embed a

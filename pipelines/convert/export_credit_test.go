@@ -49,9 +49,9 @@ func TestExportRefusesCreditOfMessages(t *testing.T) {
 	for name, what := range map[string]string{"art": "advantages", "slime": "losses", "verifiers": "losses"} {
 		of := ExportOptions{To: files(t, name)}
 		out, err := export(of, steps)
-		var input *fault.Input
+		var input *fault.Error
 		if !errors.As(err, &input) || out != "" || !strings.Contains(err.Error(), last.TrajectoryID) || !strings.Contains(err.Error(), name+" cannot hold "+what) ||
-			!strings.Contains(input.Hint(), "--advantages trajectory") {
+			!strings.Contains(fault.HintOf(input), "--advantages trajectory") {
 			t.Errorf("%s: %v, %d bytes", name, err, len(out))
 		}
 		want, err := export(of, plain)

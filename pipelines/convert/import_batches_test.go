@@ -101,7 +101,7 @@ func TestTooManyKeysAreRefused(t *testing.T) {
 	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+messages+"}\n{"+messages+`,"log":{`+keys.String()[1:]+"}}\n"))
 	o.Format = chat.Importer
 	_, err := convert.Import(t.Context(), o)
-	if in, ok := errors.AsType[*fault.Input](err); !ok || in.Hint() == "" ||
+	if in, ok := errors.AsType[*fault.Error](err); !ok || fault.HintOf(in) == "" ||
 		!strings.HasSuffix(err.Error(), "line 2: an object has more than 100000 keys, which are not read: log") {
 		t.Errorf("got %v", err)
 	}

@@ -188,7 +188,7 @@ func (c *check) refuse(file int, place string, err error) {
 		return
 	}
 	x := Refusal{File: c.o.Files[file].URI, Place: place, Reason: err.Error()}
-	if in := (*fault.Input)(nil); errors.As(err, &in) {
+	if in := (*fault.Error)(nil); errors.As(err, &in) {
 		x.Hint = in.Help
 		if in.Place == x.File {
 			at := fmt.Sprintf("%q", in.Place)

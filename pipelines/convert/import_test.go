@@ -252,8 +252,8 @@ func TestWhatCannotBeRepresented(t *testing.T) {
 		text("b", "{\"Question\":\"q\",\"Answer\":\"b\",\"Lost\":\"x\"}\n\n[1]\n")}
 	o := options(filepath.Join(dir, "strict"), files...)
 	_, err := convert.Import(t.Context(), o)
-	in := (*fault.Input)(nil)
-	if !errors.As(err, &in) || err.Error() != `"a.jsonl": line 2: it is bad` || !strings.Contains(in.Hint(), "--lossy") {
+	in := (*fault.Error)(nil)
+	if !errors.As(err, &in) || err.Error() != `"a.jsonl": line 2: it is bad` || !strings.Contains(fault.HintOf(in), "--lossy") {
 		t.Fatal(err)
 	}
 	if _, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{}); err == nil {

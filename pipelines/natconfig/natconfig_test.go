@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s\n%s", c.data, err, c.want, out)
 		}
-		if e := (*fault.Error)(nil); !errors.As(err, &e) || e.Kind != fault.Usage || e.Hint() == "" {
+		if e := (*fault.Error)(nil); !errors.As(err, &e) || e.Kind != fault.Usage || fault.HintOf(e) == "" {
 			t.Errorf("%q: %v is no usage error with a hint", c.data, err)
 		}
 	}

@@ -21,27 +21,20 @@ var readers = map[string]string{"rollout": "curate", "score": "curate", "group":
 // Stages are the stages whose datasets can be removed, in the order of the data.
 var Stages = []string{"rollout", "score", "group", "curate"}
 
-// usage is the error of options that do not go together.
-type usage struct{ hint, what string }
-
-func (u usage) Error() string { return u.what }
-func (u usage) Hint() string  { return u.hint }
-func (usage) Misused() bool   { return true }
-
 func (o PruneOptions) check() error {
 	for name, n := range map[string]int{"--keep-epochs": o.KeepEpochs, "--keep-every": o.KeepEvery,
 		"--keep-best": o.KeepBest} {
 		if n < 0 {
-			return usage{"0 is no rule", fmt.Sprintf("%s %d is negative", name, n)}
+			return fault.Errorf(fault.Usage, "0 is no rule", "%s %d is negative", name, n)
 		}
 	}
 	if o.Grace < 0 {
-		return usage{"24h is a day", fmt.Sprintf("--grace %s is negative", o.Grace)}
+		return fault.Errorf(fault.Usage, "24h is a day", "--grace %s is negative", o.Grace)
 	}
 	for _, stage := range o.Drop {
 		if readers[stage] == "" {
-			return usage{"name some of " + strings.Join(Stages, ", ") + "; receipts are never removed",
-				fmt.Sprintf("--drop %q is no stage whose datasets can be removed", stage)}
+			return fault.Errorf(fault.Usage, "name some of "+strings.Join(Stages, ", ")+"; receipts are never removed",
+				"--drop %q is no stage whose datasets can be removed", stage)
 		}
 	}
 	return nil

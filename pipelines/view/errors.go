@@ -18,8 +18,8 @@ type requestError struct {
 
 func (e *requestError) Error() string { return e.what }
 
-// Hint returns what to do.
-func (e *requestError) Hint() string { return e.hint }
+// Fault returns what to do.
+func (e *requestError) Fault() (fault.Kind, string) { return fault.Failed, e.hint }
 
 func refused(status int, what, hint string) error { return &requestError{status, what, hint} }
 

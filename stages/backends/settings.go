@@ -14,8 +14,8 @@ import (
 type TrainerSettings interface {
 	plugin.Settings
 
-	// Trainer makes the trainer, and makes no connection. An error with a
-	// method Misused is a user's error.
+	// Trainer makes the trainer, and makes no connection. An error of
+	// kind fault.Usage is a user's error.
 	Trainer(Setup) (Trainer, error)
 }
 

@@ -193,8 +193,8 @@ func TestWrongInputs(t *testing.T) {
 	} {
 		o := options(in, in+"-other")
 		change(&o)
-		var bad *fault.Input
-		if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || bad.Hint() == "" || !strings.Contains(err.Error(), want) {
+		var bad *fault.Error
+		if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || fault.HintOf(bad) == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		change(&o)
 		_, err := curate.Run(t.Context(), o)
 		var usage *fault.Error
-		if !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || fault.HintOf(usage) == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

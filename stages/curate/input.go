@@ -136,7 +136,7 @@ func sameEstimator(a, b *training.GroupState) bool {
 		reflect.DeepEqual(a.Settings, b.Settings) && reflect.DeepEqual(a.Solved, b.Solved)
 }
 
-func (s *set) damaged(format string, args ...any) *fault.Input {
+func (s *set) damaged(format string, args ...any) *fault.Error {
 	return fault.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 

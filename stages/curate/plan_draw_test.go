@@ -267,7 +267,7 @@ func TestDrawnErrors(t *testing.T) {
 		change(&o)
 		_, err := curate.Run(t.Context(), o)
 		var usage *fault.Error
-		if !errors.As(err, &usage) || usage.Kind != fault.Usage || !strings.Contains(err.Error()+usage.Hint(), want) {
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || !strings.Contains(err.Error()+fault.HintOf(usage), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

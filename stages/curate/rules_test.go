@@ -298,7 +298,7 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 		change(&o)
 		_, err := curate.Run(t.Context(), o)
 		var usage *fault.Error
-		if !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || fault.HintOf(usage) == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -309,8 +309,8 @@ func TestBudgetNeedsTokenCounts(t *testing.T) {
 	in := groups(t, "older", 0, fiveExamples) // of version 1
 	o := options(in, in+"-curate")
 	ask(o, "token-budget", 10)
-	var bad *fault.Input
-	if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || bad.Hint() == "" || !strings.Contains(err.Error(), "--token-budget") {
+	var bad *fault.Error
+	if _, err := curate.Run(t.Context(), o); !errors.As(err, &bad) || fault.HintOf(bad) == "" || !strings.Contains(err.Error(), "--token-budget") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -105,8 +105,8 @@ func TestRowsWithoutKey(t *testing.T) {
 		o := options(in, in+"-group")
 		o.By = by
 		_, err := group.Run(t.Context(), o)
-		var bad *fault.Input
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.Row < 0 || bad.Hint() == "" {
+		var bad *fault.Error
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.Row < 0 || fault.HintOf(bad) == "" {
 			t.Errorf("by %s: %v", by, err)
 		}
 	}
@@ -138,8 +138,8 @@ func TestNeverScored(t *testing.T) {
 	in := stored(t, "rollout", unscored, 1)
 	o := options(in, in+"-group")
 	_, err := group.Run(t.Context(), o)
-	var bad *fault.Input
-	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "2 wait for a reward") || !strings.Contains(bad.Hint(), "score") {
+	var bad *fault.Error
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "2 wait for a reward") || !strings.Contains(fault.HintOf(bad), "score") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{}); err == nil {

@@ -324,7 +324,7 @@ func randomScores(t testing.TB, ro randomtest.Options, parts int) (base, scores 
 func TestInvalidRewards(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{{{"a", "1 0"}, {"b", "0 +Inf 1"}}})
 	_, err := group.Run(t.Context(), options(in, in+"-group"))
-	var bad *fault.Input
+	var bad *fault.Error
 	if !errors.As(err, &bad) || bad.Row != 3 {
 		t.Errorf("got %v", err)
 	}
@@ -373,7 +373,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		change(&o)
 		_, err := group.Run(t.Context(), o)
 		var usage *fault.Error
-		if !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &usage) || usage.Kind != fault.Usage || fault.HintOf(usage) == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

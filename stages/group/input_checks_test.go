@@ -65,7 +65,7 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 	for i, of := range []stages.Shard{{}, {Index: 0, Count: 2}, {Index: 1, Count: 2}} {
 		o.Out = stages.Output{URI: filepath.Join(dir, "refused", string(rune('a'+i))), Shard: of}
 		_, err := group.Run(t.Context(), o)
-		var bad *fault.Input
+		var bad *fault.Error
 		if !errors.As(err, &bad) || filepath.Base(bad.Place) != "again.parquet" || bad.Row != 2 || bad.Help == "" ||
 			bad.What != `trajectory "`+formats.TrajectoryID("run", "b", 0, 0)+`" is in row 2 of "`+filepath.Join(dir, "all/a.parquet")+`" too` {
 			t.Errorf("shard %v: %v", of, err)

@@ -81,16 +81,8 @@ func Reason(s *Setting, err error) error {
 
 // Badf refuses a text, with a hint; the caller adds the setting's name.
 func Badf(hint, format string, args ...any) error {
-	return &textError{fmt.Errorf(format, args...), hint}
+	return fault.Errorf(fault.Usage, hint, format, args...)
 }
-
-type textError struct {
-	error
-	hint string
-}
-
-func (e *textError) Unwrap() error { return e.error }
-func (e *textError) Hint() string  { return e.hint }
 
 // Specs declares the plug-ins of a registry that a spec string names and fills,
 // such as that of --reward. Their settings are keys of the spec, not flags;

@@ -53,8 +53,7 @@ func TestLostEngineStopsTheRun(t *testing.T) {
 			o := options(e, filepath.Join(t.TempDir(), "out"), 16)
 			o.Retries = new(1)
 			_, err := rollout.Run(t.Context(), o)
-			var hint interface{ Hint() string }
-			if kind(err) != c.kind || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), c.hint) || !strings.Contains(err.Error(), e.URL()) ||
+			if kind(err) != c.kind || fault.HintOf(err) == "" || !strings.Contains(fault.HintOf(err), c.hint) || !strings.Contains(err.Error(), e.URL()) ||
 				!strings.Contains(err.Error(), `model "policy"`) ||
 				!strings.Contains(err.Error(), fmt.Sprintf("%d of 48 trajectories kept, %d not made", 48-left, left)) {
 				t.Errorf("%s: %v", name, err)

@@ -69,9 +69,8 @@ func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 			return agents.Result{}, nil
 		})
 		_, err := rollout.Run(t.Context(), o)
-		var hint interface{ Hint() string }
-		if kind(err) != fault.Failed || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "8 "+class) || !errors.As(err, &hint) ||
-			hint.Hint() == "" {
+		if kind(err) != fault.Failed || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "8 "+class) || fault.HintOf(err) == "" ||
+			fault.HintOf(err) == "" {
 			t.Errorf("%s: %v", class, err)
 		}
 		if n := attempts.Load(); n > 8+4 {

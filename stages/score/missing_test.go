@@ -22,7 +22,7 @@ func TestAFieldThatNoRowHasIsAnErrorOfTheReward(t *testing.T) {
 		_, err := score.Run(t.Context(), options(t, in, out, "one=expr:1", reward))
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(err.Error(), `no field "gold" (it has `) ||
-			!strings.Contains(err.Error(), `reward "a"`) || e.Hint() == "" {
+			!strings.Contains(err.Error(), `reward "a"`) || fault.HintOf(e) == "" {
 			t.Errorf("%s: %v", reward, err)
 		}
 		b, err := storage.Open(t.Context(), out)

@@ -40,7 +40,7 @@ func TestParseReward(t *testing.T) {
 	} {
 		_, err := ParseReward(text)
 		var e *fault.Error
-		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(e.Error(), want) || e.Hint() == "" {
+		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(e.Error(), want) || fault.HintOf(e) == "" {
 			t.Errorf("%q: error %v does not mention %q", text, err, want)
 		}
 	}
@@ -103,8 +103,8 @@ func TestOptionsAreCheckedBeforeAnyWork(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(e.Error(), want) {
 			t.Errorf("error %v does not mention %q", err, want)
 		}
-		if want == `there is no kind "mach"` && e.Hint() != `did you mean "match"?` {
-			t.Errorf("the hint is %q", e.Hint())
+		if want == `there is no kind "mach"` && fault.HintOf(e) != `did you mean "match"?` {
+			t.Errorf("the hint is %q", fault.HintOf(e))
 		}
 	}
 }

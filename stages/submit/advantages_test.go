@@ -27,8 +27,7 @@ func TestAdvantagesOfMessagesAreRefused(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		o.DryRun = dry
 		result, err := submit.Run(t.Context(), o)
-		var hinted interface{ Hint() string }
-		if !errors.Is(err, fault.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "--advantages trajectory") ||
+		if !errors.Is(err, fault.ErrInvalid) || fault.HintOf(err) == "" || !strings.Contains(fault.HintOf(err), "--advantages trajectory") ||
 			!strings.Contains(err.Error(), "art has no place for advantages of single messages") || result.Failures[exporters.MessageCredit] != 1 {
 			t.Errorf("%v %+v", err, result.Failures)
 		}

@@ -106,8 +106,8 @@ func TestPersonSettlesDamagedLedger(t *testing.T) {
 		}
 		os.Remove(filepath.Join(place.Out, receipts.File))
 		e := kind(t, o, fault.Person)
-		if !strings.Contains(e.Error(), "1/done.json") || !strings.Contains(e.Hint(), "--assume-trained") {
-			t.Errorf("%v; %s", e, e.Hint())
+		if !strings.Contains(e.Error(), "1/done.json") || !strings.Contains(fault.HintOf(e), "--assume-trained") {
+			t.Errorf("%v; %s", e, fault.HintOf(e))
 		}
 		settled := o
 		settled.AssumeTrained, settled.Resubmit, settled.MaxStaleness = trained, !trained, 9

@@ -61,8 +61,8 @@ func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
 				other.DryRun = dry
 				e := kind(t, other, fault.Person)
 				if !strings.Contains(e.Error(), `epoch 0 of the run "run" was submitted to art at`) || !strings.Contains(e.Error(), "with other rows") ||
-					!strings.Contains(e.Hint(), "--resubmit") {
-					t.Errorf("%v; %s", e, e.Hint())
+					!strings.Contains(fault.HintOf(e), "--resubmit") {
+					t.Errorf("%v; %s", e, fault.HintOf(e))
 				}
 			}
 			if server.Jobs() != 1 {
@@ -186,8 +186,8 @@ func TestChangedSettingsAreNamed(t *testing.T) {
 		for _, keys := range []submit.Keys{first.Keys, nil} {
 			changed.Keys = keys
 			e := kind(t, changed, fault.Usage)
-			if !strings.Contains(e.Error(), "learning-rate was 0.00005, is 0.00003") || !strings.Contains(e.Hint(), "--resubmit") {
-				t.Errorf("%v; %s", e, e.Hint())
+			if !strings.Contains(e.Error(), "learning-rate was 0.00005, is 0.00003") || !strings.Contains(fault.HintOf(e), "--resubmit") {
+				t.Errorf("%v; %s", e, fault.HintOf(e))
 			}
 		}
 	}

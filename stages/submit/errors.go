@@ -8,24 +8,18 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// kinded gives a trainer's error its kind. Trainers report it by optional
-// methods: Temporary, Misused, Hint.
+// kinded gives an error of a trainer the kind that it has for rollmill.
 func kinded(err error) error {
-	var (
-		ours      *fault.Error
-		temporary interface{ Temporary() bool }
-		misused   interface{ Misused() bool }
-	)
-	switch {
-	case err == nil, errors.As(err, &ours), errors.Is(err, fault.ErrInvalid), errors.Is(err, context.Canceled),
-		errors.Is(err, context.DeadlineExceeded):
+	var ours *fault.Error
+	if err == nil || errors.As(err, &ours) || errors.Is(err, fault.ErrInvalid) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
-	case errors.As(err, &misused) && misused.Misused():
-		return fault.Errorf(fault.Usage, fault.HintOf(err), "submit: %w", err)
-	case errors.As(err, &temporary) && temporary.Temporary():
-		return fault.Errorf(fault.Temporary, fault.HintOf(err), "submit: %w", err)
 	}
-	return fault.Errorf(fault.Failed, fault.HintOf(err), "submit: %w", err)
+	kind := fault.KindOf(err)
+	if kind != fault.Usage && kind != fault.Temporary {
+		kind = fault.Failed
+	}
+	return fault.Errorf(kind, fault.HintOf(err), "submit: %w", err)
 }
 
 // verdict returns the error of a receipt.

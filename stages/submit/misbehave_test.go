@@ -43,8 +43,8 @@ func TestUnknownStatesDoNotLoopForEver(t *testing.T) {
 	o.Now, o.Stall, o.LeaseTTL = ticking(), time.Minute, time.Hour
 	for range 2 {
 		if e := kind(t, o, fault.Temporary); !strings.Contains(e.Error(), "shows nothing new for") ||
-			!strings.Contains(e.Error(), `"pondering", which is no known state`) || !strings.Contains(e.Hint(), "job cancel") {
-			t.Errorf("%v; %s", e, e.Hint())
+			!strings.Contains(e.Error(), `"pondering", which is no known state`) || !strings.Contains(fault.HintOf(e), "job cancel") {
+			t.Errorf("%v; %s", e, fault.HintOf(e))
 		}
 	}
 	if n := len(server.Jobs()); n != 1 {

@@ -49,8 +49,8 @@ func TestABatchThatAnotherTrainerHasHadNeedsAPerson(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		two.DryRun = dry
 		if e := kind(t, two, fault.Person); !strings.Contains(e.Error(), "submitted to another trainer before: art at") ||
-			!strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(e.Hint(), "--allow-other-trainer") {
-			t.Errorf("%v; %s", e, e.Hint())
+			!strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(fault.HintOf(e), "--allow-other-trainer") {
+			t.Errorf("%v; %s", e, fault.HintOf(e))
 		}
 	}
 	if len(server.Batches()) != 0 {

@@ -17,9 +17,9 @@ func TestATrainingThatFails(t *testing.T) {
 	o := options(t, place)
 	for range 2 {
 		e := kind(t, o, fault.Person)
-		if !strings.Contains(e.Error(), "as it was before") || !strings.HasPrefix(e.Hint(), "run the same command again") ||
-			!strings.Contains(e.Hint(), "--resubmit") {
-			t.Errorf("%v; %s", e, e.Hint())
+		if !strings.Contains(e.Error(), "as it was before") || !strings.HasPrefix(fault.HintOf(e), "run the same command again") ||
+			!strings.Contains(fault.HintOf(e), "--resubmit") {
+			t.Errorf("%v; %s", e, fault.HintOf(e))
 		}
 	}
 	if len(server.Batches()) != 1 {
@@ -72,8 +72,8 @@ func TestTheServerIsAwayAfterTheBatch(t *testing.T) {
 			server, place := place(t, f)
 			o := options(t, place)
 			for range 2 {
-				if e := kind(t, o, fault.Temporary); !strings.HasPrefix(e.Hint(), "run the same command again") {
-					t.Errorf("%v; %s", e, e.Hint())
+				if e := kind(t, o, fault.Temporary); !strings.HasPrefix(fault.HintOf(e), "run the same command again") {
+					t.Errorf("%v; %s", e, fault.HintOf(e))
 				}
 			}
 			server.Set(arttest.Faults{})
@@ -102,8 +102,8 @@ func TestAResubmittedBatchIsNotSettledByItsFlag(t *testing.T) {
 
 func TestNothingTrainableIsAFailureThatSaysSo(t *testing.T) {
 	_, place := place(t, arttest.Faults{Untrainable: true})
-	if e := kind(t, options(t, place), fault.Failed); !strings.Contains(e.Error(), "nothing to train on") || !strings.Contains(e.Hint(), "flat groups") {
-		t.Errorf("%v; %s", e, e.Hint())
+	if e := kind(t, options(t, place), fault.Failed); !strings.Contains(e.Error(), "nothing to train on") || !strings.Contains(fault.HintOf(e), "flat groups") {
+		t.Errorf("%v; %s", e, fault.HintOf(e))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestUnreachableTrainerIsTemporary(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	server.Close()
 	if e := kind(t, options(t, place), fault.Temporary); !strings.Contains(e.Error(), "failed to connect to ART backend") ||
-		!strings.Contains(e.Hint(), "healthcheck") {
-		t.Errorf("%v; %s", e, e.Hint())
+		!strings.Contains(fault.HintOf(e), "healthcheck") {
+		t.Errorf("%v; %s", e, fault.HintOf(e))
 	}
 }

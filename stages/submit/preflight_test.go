@@ -65,8 +65,7 @@ func TestBadRowsAreNamedAndNothingIsSent(t *testing.T) {
 		if len(result.Problems) != 2 || result.Failures[art.NoTokenIDs] != 1 {
 			t.Errorf("%+v", result.Problems)
 		}
-		var hinted interface{ Hint() string }
-		if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "vLLM") {
+		if fault.HintOf(err) == "" || !strings.Contains(fault.HintOf(err), "vLLM") {
 			t.Errorf("hint of %v", err)
 		}
 	}

@@ -54,8 +54,8 @@ func TestLostLedgerNeedsPerson(t *testing.T) {
 		completes(t, o)
 		os.RemoveAll(place.Ledger + "/.rollmill")
 		if e := kind(t, o, fault.Person); !strings.Contains(e.Error(), "the receipt says that the batch was completed") ||
-			!strings.Contains(e.Hint(), "--assume-trained") || server.Jobs() != 1 {
-			t.Errorf("%v; %s; %d jobs", e, e.Hint(), server.Jobs())
+			!strings.Contains(fault.HintOf(e), "--assume-trained") || server.Jobs() != 1 {
+			t.Errorf("%v; %s; %d jobs", e, fault.HintOf(e), server.Jobs())
 		}
 		settled, want := o, 2
 		if settled.AssumeTrained, settled.Resubmit = trained, !trained; trained {
@@ -100,8 +100,8 @@ func TestAnotherBatchesReceiptIsNotReplaced(t *testing.T) {
 	o := options(t, place)
 	completes(t, o)
 	o.In.URI = curated(t, t.TempDir()+"/other", backendtest.Group(5), backendtest.Group(6))
-	if e := kind(t, o, fault.Usage); !strings.Contains(e.Hint(), "--overwrite") {
-		t.Error(e.Hint())
+	if e := kind(t, o, fault.Usage); !strings.Contains(fault.HintOf(e), "--overwrite") {
+		t.Error(fault.HintOf(e))
 	}
 	o.Overwrite, o.Run = true, "another"
 	o.Newer = func(context.Context) (bool, error) { return true, nil }
@@ -124,8 +124,8 @@ func TestAReceiptThatArrivesMeanwhileIsKept(t *testing.T) {
 	o.Newer = func(ctx context.Context) (bool, error) { // after it looked, before it trains
 		return false, submit.WriteReceipt(ctx, o.Receipt, third)
 	}
-	if e := kind(t, o, fault.Usage); !strings.Contains(e.Hint(), "another --out") {
-		t.Error(e.Hint())
+	if e := kind(t, o, fault.Usage); !strings.Contains(fault.HintOf(e), "another --out") {
+		t.Error(fault.HintOf(e))
 	}
 	if there, err := submit.ReadReceipt(t.Context(), o.Receipt); err != nil || there.Key != third.Key {
 		t.Errorf("%+v, %v", there, err)

@@ -107,9 +107,9 @@ func TestABatchWithAKeyIsNotUploaded(t *testing.T) {
 		for _, dry := range []bool{false, true} {
 			o.DryRun = dry
 			result, err := submit.Run(t.Context(), o)
-			var input *fault.Input
+			var input *fault.Error
 			if !errors.As(err, &input) || !strings.Contains(err.Error(), "row 0") || !strings.Contains(err.Error(), "messages[0].content: github") ||
-				!strings.Contains(input.Hint(), "--allow-secrets") || !strings.Contains(input.Hint(), "--redact") {
+				!strings.Contains(fault.HintOf(input), "--allow-secrets") || !strings.Contains(fault.HintOf(input), "--redact") {
 				t.Errorf("%s: %v, %+v", name, err, result.Receipt)
 			}
 			if err != nil && strings.Contains(err.Error(), leaked) {

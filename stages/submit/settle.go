@@ -71,8 +71,7 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 // asked. The attempt stays open: the next run asks first.
 func (s *session) unseen(ctx context.Context, failure error) error {
 	var ours *fault.Error
-	var misused interface{ Misused() bool }
-	if ctx.Err() != nil || errors.As(failure, &ours) || errors.As(failure, &misused) && misused.Misused() {
+	if ctx.Err() != nil || errors.As(failure, &ours) && ours.Kind != fault.Input || fault.KindOf(failure) == fault.Usage {
 		return kinded(failure)
 	}
 	return fault.Errorf(fault.Temporary,

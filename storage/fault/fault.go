@@ -5,35 +5,74 @@ import (
 	"fmt"
 )
 
-// Kind is the kind of an error that a calling program may act on; each has one
-// exit code (see cmd/internal/cli/exit.go). Bad input is fault.ErrInvalid, and a
-// refused gate is manifest.GateError; neither needs a kind here.
+// Kind is the kind of an error that a calling program may act on.
 type Kind string
 
 const (
-	Failed    Kind = "failed"    // exit 1
-	Usage     Kind = "usage"     // exit 2: an option or the config is wrong
-	Budget    Kind = "budget"    // exit 5: a budget is spent, or a service refuses everybody; the work is kept
-	Person    Kind = "person"    // exit 6: manual action required; see the hint
-	Temporary Kind = "temporary" // exit 75: the same command may succeed later
+	Failed    Kind = "failed"
+	Usage     Kind = "usage"     // an option or the config is wrong
+	Gate      Kind = "gate"      // a gate refused the dataset
+	Input     Kind = "input"     // invalid or incomplete: a damaged file, a wrong schema, a changed dataset
+	Budget    Kind = "budget"    // a budget is spent, or a service refuses everybody; the work is kept
+	Person    Kind = "person"    // manual action required; see the hint
+	Temporary Kind = "temporary" // the same command may succeed later
 )
 
-// Error is an error with a kind and a hint.
+// ErrInvalid is in the tree of every Error of kind Input.
+var ErrInvalid = errors.New("invalid input")
+
+// Error is an error with a kind and a hint, and the place of bad input.
 type Error struct {
-	Kind Kind
-	What string
-	Help string // "" for none
-	Err  error  // the reason below, or nil
+	Kind  Kind
+	Place string // dataset, part or file, as a URI or a path; "" for none
+	Row   int64  // in Place, from 0; -1 when the error is not about one row
+	What  string // the problem with its cause, quoting the offending value
+	Help  string // the hint, or ""
+	Err   error  // the cause, or nil
 }
 
-// Errorf makes an Error; a %w in the format is its cause.
+// Errorf makes an Error without a place; a %w in the format is its cause.
 func Errorf(kind Kind, hint, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: kind, What: err.Error(), Help: hint, Err: errors.Unwrap(err)}
+	return &Error{Kind: kind, Row: -1, What: err.Error(), Help: hint, Err: errors.Unwrap(err)}
 }
 
-func (e *Error) Error() string { return e.What }
-func (e *Error) Unwrap() error { return e.Err }
+// Invalid returns an Error of kind Input that is not about one row.
+func Invalid(place, hint string, cause error, format string, args ...any) *Error {
+	e := &Error{Kind: Input, Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: cause}
+	if cause != nil {
+		e.What += ": " + cause.Error()
+	}
+	return e
+}
 
-// Hint returns what the command line prints after the error.
-func (e *Error) Hint() string { return e.Help }
+// InRow makes the error one about a row, from 0.
+func (e *Error) InRow(row int64) *Error {
+	e.Row = row
+	return e
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Place == "":
+		return e.What
+	case e.Row >= 0:
+		return fmt.Sprintf("%q row %d: %s", e.Place, e.Row, e.What)
+	}
+	return fmt.Sprintf("%q: %s", e.Place, e.What)
+}
+
+// Unwrap returns the cause, and ErrInvalid for input.
+func (e *Error) Unwrap() []error {
+	var tree []error
+	if e.Kind == Input {
+		tree = append(tree, ErrInvalid)
+	}
+	if e.Err != nil {
+		tree = append(tree, e.Err)
+	}
+	return tree
+}
+
+// Fault returns the error's kind and hint.
+func (e *Error) Fault() (Kind, string) { return e.Kind, e.Help }

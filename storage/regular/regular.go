@@ -10,17 +10,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // ErrNot marks the error about what is not a regular file.
-var ErrNot = errors.New("not a regular file")
+var ErrNot error = &fault.Error{Kind: fault.Input, Row: -1, What: "not a regular file",
+	Help: "name a regular file: pipes, devices and files of the kernel are not read"}
 
 // Open opens a regular file to read it.
 func Open(name string) (*os.File, error) { return OpenFile(name, os.O_RDONLY, 0) }

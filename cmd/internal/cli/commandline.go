@@ -13,9 +13,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // commandLine is a command line while it is parsed and run.
@@ -82,7 +81,7 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 	}
 	l.app.begun.Store(true)
 	ctx = dataset.WithBases(secret.With(ctx, l.secrets), l.global.Bases)
-	ctx = storage.CountRetries(stages.CountRetries(ctx, &l.retries), &l.retries)
+	ctx = fault.CountRetries(ctx, &l.retries)
 	begun := time.Now()
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -7,10 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
-	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // The exit codes are API: Make, Airflow and Slurm act on them.
@@ -53,14 +50,8 @@ var exitCodes = []struct {
 // exitCode maps the kind of an error to an exit code.
 func exitCode(ctx context.Context, err error) int {
 	var (
-		gate   *manifest.GateError
-		staged *fault.Error
 		signal Interrupted
 		status Exit
-		exists *manifest.ExistsError
-
-		misused   interface{ Misused() bool }   // implemented by backends and storage, which do not import stages
-		temporary interface{ Temporary() bool } // implemented by them and by package net
 	)
 	switch {
 	case err == nil:
@@ -69,19 +60,12 @@ func exitCode(ctx context.Context, err error) int {
 		return 128 + int(signal.Signal)
 	case errors.As(err, &status):
 		return status.Code
-	case errors.As(err, &gate):
-		return ExitGate
-	case errors.As(err, &staged) && staged.Kind != fault.Failed:
-		return kindCodes[staged.Kind]
-	case errors.As(err, &exists), errors.As(err, &misused) && misused.Misused():
-		return ExitUsage
-	case errors.Is(err, storage.ErrTemporary), errors.As(err, &temporary) && temporary.Temporary():
-		return ExitTemporary
-	case errors.Is(err, fault.ErrInvalid), errors.Is(err, storage.ErrNotExist), errors.Is(err, regular.ErrNot),
-		errors.Is(err, syscall.ENOTDIR):
+	}
+	code := kindCodes[fault.KindOf(err)]
+	if code == ExitFailed && errors.Is(err, syscall.ENOTDIR) {
 		return ExitInput
 	}
-	return ExitFailed
+	return code
 }
 
 // Exit is an error with an exit code that a setting or a program chose.
@@ -95,29 +79,21 @@ func (e Exit) Error() string { return e.What }
 var kindCodes = map[fault.Kind]int{
 	fault.Failed:    ExitFailed,
 	fault.Usage:     ExitUsage,
+	fault.Gate:      ExitGate,
+	fault.Input:     ExitInput,
 	fault.Budget:    ExitBudget,
 	fault.Person:    ExitPerson,
 	fault.Temporary: ExitTemporary,
 }
 
-// hint returns the first hint in an error's tree, or a hint for its kind.
+// hint returns the first hint in an error's tree, or one for errors of others.
 func hint(err error) string {
 	if h := fault.HintOf(err); h != "" {
 		return h
 	}
 	switch {
-	case errors.Is(err, storage.ErrNotExist):
-		return "check the address, and that the previous step was run"
 	case errors.Is(err, syscall.ENOTDIR):
 		return "a file is where a folder is expected: name the folder that a stage wrote or will write"
-	case errors.Is(err, regular.ErrNot):
-		return "name a regular file: pipes, devices and files of the kernel are not read"
-	case errors.Is(err, storage.ErrDenied):
-		return "check the permissions, or the credentials in the environment"
-	case errors.Is(err, storage.ErrNoBucket):
-		return "create the bucket, or check its name and region; data in a deleted bucket is lost"
-	case errors.Is(err, storage.ErrTemporary):
-		return "run the same command again; finished work is kept"
 	case errors.Is(err, fault.ErrInvalid):
 		return "it was truncated or changed after it was written: restore it, or write it again with --overwrite"
 	case errors.Is(err, syscall.ENOSPC):

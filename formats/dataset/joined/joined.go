@@ -166,7 +166,7 @@ func following[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range,
 			id = set(t, r)
 		}
 		if id != t.TrajectoryID {
-			return &fault.Input{Place: d.URI(), Row: row,
+			return &fault.Error{Kind: fault.Input, Place: d.URI(), Row: row,
 				What: "it is about trajectory " + id + ", and its base's row about " + t.TrajectoryID,
 				Help: "make the dataset again"}
 		}

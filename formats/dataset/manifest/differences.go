@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // ExistsError reports that the URI holds a dataset of another identity.
@@ -33,12 +35,12 @@ func (e *ExistsError) Error() string {
 	return msg
 }
 
-// Hint returns what the command line prints after the error.
-func (e *ExistsError) Hint() string {
+// Fault says how to write all the same.
+func (e *ExistsError) Fault() (fault.Kind, string) {
 	if e.Late {
-		return "nothing was replaced; write to another --out, or run this again with --overwrite to replace what is there now"
+		return fault.Usage, "nothing was replaced; write to another --out, or run this again with --overwrite to replace what is there now"
 	}
-	return "write to another --out, or replace it with --overwrite"
+	return fault.Usage, "write to another --out, or replace it with --overwrite"
 }
 
 // Differences compares the settings and inputs of an older dataset with a spec.

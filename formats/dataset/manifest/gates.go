@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // GateError reports that gates refused a dataset. Its rows are kept.
@@ -20,8 +22,8 @@ func (e *GateError) Error() string {
 	return fmt.Sprintf("%q: gate %s refused the dataset: %s is %.4g, %s %.4g", e.URI, g.Name, g.Count, g.Value, bound, *limit)
 }
 
-// Hint returns what the command line prints after the error.
-func (e *GateError) Hint() string {
+// Fault says how to look at the rows, and how to read them all the same.
+func (e *GateError) Fault() (fault.Kind, string) {
 	g := e.Gates[0]
 	hint := fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with "+
 		"--accept-gate %s", g.Name, g.Name)
@@ -34,7 +36,7 @@ func (e *GateError) Hint() string {
 	case "unscored":
 		hint += ". When the cause is mended, remove the scores and score again"
 	}
-	return hint
+	return fault.Gate, hint
 }
 
 // Judge evaluates each gate on the whole dataset. A share of zero rows is 0.

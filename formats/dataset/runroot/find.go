@@ -18,7 +18,7 @@ import (
 // found so far records. It follows a recorded root only on a local disk and
 // within the store of the place that names it, so that a dataset from elsewhere
 // cannot send requests to another host.
-// It is a fault.Input when there is no such place, and also when there
+// It is a fault.Error when there is no such place, and also when there
 // are two different ones: one of them is a copy, and only the user can say
 // which ledger counts.
 func Find(ctx context.Context, in string, r manifest.Run, known ...string) (string, error) {

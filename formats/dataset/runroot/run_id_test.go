@@ -79,12 +79,12 @@ func TestARunIsFoundByItsID(t *testing.T) {
 	refused := func(t *testing.T, in string, r manifest.Run, words ...string) {
 		t.Helper()
 		root, err := runroot.Find(t.Context(), in, r)
-		var input *fault.Input
+		var input *fault.Error
 		if !errors.As(err, &input) {
 			t.Fatalf("found %q, %v", root, err)
 		}
 		for _, w := range append(words, "--ledger") {
-			if text := err.Error() + input.Hint(); !strings.Contains(text, w) {
+			if text := err.Error() + fault.HintOf(input); !strings.Contains(text, w) {
 				t.Errorf("%q does not say %q", text, w)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 // Dataset writes the manifest of a dataset whose shard records are all there, and
 // removes what killed writers left. A dataset with missing shards is a
-// fault.Input that names them; one that is already sealed is only
+// fault.Error that names them; one that is already sealed is only
 // cleaned up.
 func Dataset(ctx context.Context, uri string) (*manifest.Manifest, error) {
 	b, err := storage.Open(ctx, uri)

@@ -148,7 +148,7 @@ func TestAFileIsNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Begin(t.Context(), file, manifest.Spec{Stage: "import", Kind: schema.KindTrajectories}, Options{Overwrite: true})
-	if in := (*fault.Input)(nil); !errors.As(err, &in) || in.Hint() == "" || !strings.Contains(err.Error(), "it is a file") {
+	if in := (*fault.Error)(nil); !errors.As(err, &in) || fault.HintOf(in) == "" || !strings.Contains(err.Error(), "it is a file") {
 		t.Errorf("%v", err)
 	}
 	if data, _ := os.ReadFile(file); string(data) != "mine" {

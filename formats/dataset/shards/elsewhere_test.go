@@ -35,7 +35,7 @@ func TestBaseInAnotherStoreIsNotRead(t *testing.T) {
 			asked.Store(0)
 			_, err := thin.OpenBase(ctx)
 			invalid(t, err, thin.URI(), "run/rollout")
-			if said := (*fault.Input)(nil); !errors.As(err, &said) || !strings.Contains(said.Hint(), "--base") {
+			if said := (*fault.Error)(nil); !errors.As(err, &said) || !strings.Contains(fault.HintOf(said), "--base") {
 				t.Errorf("%#v", err)
 			}
 			_, err = thin.OpenRef(ctx, thin.Inputs[0])

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestGates(t *testing.T) {
@@ -43,8 +44,8 @@ func TestGates(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if !strings.Contains(err.Error(), "failed is 0.6667, above 0.5") ||
-			!strings.Contains(gate.Hint(), "--accept-gate max-failure-rate. When the cause is mended, rollout --retry-failed ") {
-			t.Errorf("%v; %s", err, gate.Hint())
+			!strings.Contains(fault.HintOf(gate), "--accept-gate max-failure-rate. When the cause is mended, rollout --retry-failed ") {
+			t.Errorf("%v; %s", err, fault.HintOf(gate))
 		}
 		if _, err := dataset.Open(ctx, uri, dataset.OpenOptions{}); !errors.As(err, &gate) {
 			t.Errorf("a refused dataset is read: %v", err)

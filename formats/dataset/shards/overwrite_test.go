@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/storetime"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
 
@@ -62,7 +63,7 @@ func TestOverwriteReplacesWhatStoodAtItsStartOrFails(t *testing.T) {
 		slow := begun(t, uri, specOf(3), Options{Overwrite: true}) // a process that is stopped here
 		write(ctx, t, uri, specOf(4), Options{Overwrite: true}, 3)
 		_, err := slow.Commit(ctx, Outcome{})
-		if exists := (*manifest.ExistsError)(nil); !errors.As(err, &exists) || !exists.Late || !strings.Contains(exists.Hint(), "--overwrite") {
+		if exists := (*manifest.ExistsError)(nil); !errors.As(err, &exists) || !exists.Late || !strings.Contains(fault.HintOf(exists), "--overwrite") {
 			t.Fatalf("the slow one: %v", err)
 		}
 		d := open(t, uri)

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestOverwrite(t *testing.T) {
@@ -28,8 +29,8 @@ func TestOverwrite(t *testing.T) {
 				t.Errorf("%q does not say %q", err, says)
 			}
 		}
-		if !strings.Contains(exists.Hint(), "--overwrite") {
-			t.Error(exists.Hint())
+		if !strings.Contains(fault.HintOf(exists), "--overwrite") {
+			t.Error(fault.HintOf(exists))
 		}
 		write(ctx, t, uri, spec, Options{Shard: 0, Of: 2, Overwrite: true}, 6)
 		if got := open(t, uri); got.Identity != old.Identity {

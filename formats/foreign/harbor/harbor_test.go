@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		"memory_mb or storage_mb is negative":   {"task.toml": "[environment]\nmemory_mb = -1\n"},
 	} {
 		_, err := Read(task(t, files))
-		var input *fault.Input
+		var input *fault.Error
 		if err == nil || !errors.As(err, &input) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
@@ -158,7 +158,7 @@ func TestFind(t *testing.T) {
 	for place, want := range map[string]int{dir: 1, filepath.Join(dir, "a-task"): 1, filepath.Join(dir, "a*"): 1, filepath.Join(dir, "b*"): 0,
 		filepath.Join(dir, "["): 0, filepath.Join(dir, "none"): 0} {
 		found, err := Find(place)
-		if input := (*fault.Input)(nil); err != nil && !errors.As(err, &input) {
+		if input := (*fault.Error)(nil); err != nil && !errors.As(err, &input) {
 			t.Errorf("%s: %v", place, err)
 		}
 		if len(found) != want || (want == 0) != (err != nil) {
@@ -219,7 +219,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := Read(task(t, map[string]string{"task.toml": text}))
-		var input *fault.Input
+		var input *fault.Error
 		if err != nil && !errors.As(err, &input) {
 			t.Errorf("%v", err)
 		}

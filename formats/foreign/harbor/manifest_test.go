@@ -165,7 +165,7 @@ func TestNotAsListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Find(file)
-		var input *fault.Input
+		var input *fault.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), strings.Replace(says, "DIR", dir, 1)) || input.Help == "" {
 			t.Errorf("%s: %v", says, err)
 		}

@@ -59,7 +59,7 @@ const (
 	defaultVerify = 600
 )
 
-// Read reads the task in a local folder. Its error is a fault.Input that
+// Read reads the task in a local folder. Its error is a fault.Error that
 // names the file and, where the task needs what is not supported, the key.
 func Read(dir string) (Task, error) {
 	file := filepath.Join(dir, "task.toml")

@@ -29,7 +29,7 @@ type EchoRow struct {
 }
 
 // EchoLines writes the rows of a file of JSON lines as Parquet. A row that is none is a
-// fault.Input with the file and the line.
+// fault.Error with the file and the line.
 func EchoLines(from records.File, out io.Writer) error {
 	lines, err := from.Read("")
 	if err != nil {

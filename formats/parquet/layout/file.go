@@ -37,7 +37,7 @@ const createdBy = "rollmill"
 var Codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd}
 
 // Open reads a file's footer. Errors use the name for the file. Any error in
-// the bytes is a fault.Input; errors of src are returned unchanged.
+// the bytes is a fault.Error; errors of src are returned unchanged.
 func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return OpenCodecs(src, size, name, Codecs)
 }

@@ -28,7 +28,7 @@ var foreign = append(slices.Clone(layout.Codecs), format.Gzip, format.Brotli, fo
 // Parquet type, is the number that its writer stored; an interval is ISO 8601.
 //
 // An error in the bytes, or a type that is not supported, is a
-// fault.Input that names the file, and the column and row if there is
+// fault.Error that names the file, and the column and row if there is
 // one; errors of src are returned wrapped. Memory is bounded like that of a
 // Reader: see defaultBudget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {

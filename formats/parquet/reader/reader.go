@@ -41,7 +41,7 @@ type reader struct {
 }
 
 // NewReader returns a reader of rows [first, first+rows) of a file. A file
-// without the columns that T needs is a fault.Input.
+// without the columns that T needs is a fault.Error.
 func NewReader[T any](f *layout.File, first, rows int64) (*Reader[T], error) {
 	leaves, err := layout.Bind(reflect.TypeFor[T](), f.Root)
 	if err != nil {
@@ -59,7 +59,7 @@ func newReader(f *layout.File, leaves []*layout.Leaf, first, rows int64) (reader
 }
 
 // Read fills rows and returns how many it set, and io.EOF after the last row. A
-// damaged file is a fault.Input with the row.
+// damaged file is a fault.Error with the row.
 func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	defer r.refusePanic(&err)
 	r.budget.ReleaseRows()

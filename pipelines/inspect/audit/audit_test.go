@@ -141,8 +141,7 @@ func TestOnlyAndSkip(t *testing.T) {
 	for _, o := range []Options{{Only: []string{"none"}}, {Skip: []string{"none"}}} {
 		o.URI = w.root
 		_, err := Run(t.Context(), o)
-		var misused interface{ Misused() bool }
-		if !errors.As(err, &misused) || !strings.Contains(err.Error(), `no check "none"`) {
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), `no check "none"`) {
 			t.Error(err)
 		}
 	}

@@ -47,7 +47,7 @@ func TestConversationReadsLittle(t *testing.T) {
 		t.Errorf("reward %v", c.Is.Of("reward"))
 	}
 	_, err = Converse(t.Context(), score.URI(), "nothing")
-	var bad *fault.Input
+	var bad *fault.Error
 	if !errors.As(err, &bad) || !strings.Contains(bad.What, `no trajectory "nothing"`) {
 		t.Errorf("%v", err)
 	}
@@ -176,7 +176,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	_, err := Compare(t.Context(), score.URI(), "example-7")
-	var bad *fault.Input
+	var bad *fault.Error
 	if !errors.As(err, &bad) || !strings.Contains(bad.Help, "example-000000@0, example-000001@0") {
 		t.Errorf("%v", err)
 	}

@@ -32,9 +32,9 @@ func (e *WhereError) Error() string {
 
 func (e *WhereError) Unwrap() []error { return []error{fault.ErrInvalid, e.Err} }
 
-// Hint shows what a condition looks like.
-func (e *WhereError) Hint() string {
-	return "write a condition such as reward > 0.5 && sampled_tokens < 4000"
+// Fault shows what a condition looks like.
+func (e *WhereError) Fault() (fault.Kind, string) {
+	return fault.Input, "write a condition such as reward > 0.5 && sampled_tokens < 4000"
 }
 
 // set is a set of rows or groups.

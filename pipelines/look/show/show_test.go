@@ -104,7 +104,7 @@ func TestShowColumns(t *testing.T) {
 		}
 	}
 	_, err = Show(t.Context(), uri, Options{Rows: 1, Columns: []string{"run", "effrot"}})
-	var bad *fault.Input
+	var bad *fault.Error
 	if !errors.As(err, &bad) || !strings.Contains(bad.What, `no column "effrot"`) || !strings.Contains(bad.Help, "note, effort") {
 		t.Errorf("%v", err)
 	}

@@ -90,7 +90,7 @@ type Submission struct {
 // every dataset and receipt under a URI (a run, an epoch or a dataset) and the
 // datasets from which these were made. It reads the ids and one row of wide
 // datasets, and the matching row of thin ones. An unknown or ambiguous id is a
-// fault.Input.
+// fault.Error.
 func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 	sets, err := find.Find(ctx, uri)
 	if err != nil {

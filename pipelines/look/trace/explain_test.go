@@ -70,7 +70,7 @@ func TestIDThatIsAPrefixOfAnother(t *testing.T) {
 		{"u", `none of the 2 datasets here has trajectory "u"`, "rollmill show"},
 	} {
 		_, err := Explain(t.Context(), root, c.asked)
-		var bad *fault.Input
+		var bad *fault.Error
 		if !errors.As(err, &bad) || !strings.Contains(bad.What, c.says) || !strings.Contains(bad.Help, c.hint) {
 			t.Errorf("%q: %v", c.asked, err)
 		}

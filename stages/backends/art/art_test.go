@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -335,7 +336,7 @@ func TestUnreachableServer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "failed to connect to ART backend") {
 		t.Fatal(err)
 	}
-	if e := err.(*art.Error); !e.Temporary() || !strings.Contains(e.Hint(), "/healthcheck") || !strings.Contains(e.Hint(), "--url") {
+	if e := err.(*art.Error); fault.KindOf(e) != fault.Temporary || !strings.Contains(fault.HintOf(e), "/healthcheck") || !strings.Contains(fault.HintOf(e), "--url") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // textAlone is the switch for training without what was sampled.
@@ -59,9 +60,9 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s: %d batches were sent, %+v", c.dialect, len(server.Batches()), out)
 		}
 		if e, ok := err.(*art.Error); ok {
-			if orPlain := strings.Contains(e.Hint(), "allow_training_without_logprobs=true"); orPlain != (c.dialect != arttest.Later) ||
-				!strings.Contains(e.Hint(), "art_trainer.py") {
-				t.Errorf("%s: hint %s", c.dialect, e.Hint())
+			if orPlain := strings.Contains(fault.HintOf(e), "allow_training_without_logprobs=true"); orPlain != (c.dialect != arttest.Later) ||
+				!strings.Contains(fault.HintOf(e), "art_trainer.py") {
+				t.Errorf("%s: hint %s", c.dialect, fault.HintOf(e))
 			}
 		}
 	}

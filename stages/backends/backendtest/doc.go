@@ -35,8 +35,8 @@
 //     makes a new model for each submission implements backends.ModelMaker. All
 //     others advance one policy, and get an epoch of a run once. Identity
 //     (backends.Identified) names the settings that change the outcome.
-//  6. Errors describe themselves by methods: Temporary, Misused, Hint
-//     (remote.Error has them). No error, note or record holds a secret.
+//  6. Errors have a kind and a hint: a fault.Error, or a type with the
+//     method Fault, as remote.Error has. No error, note or record holds a secret.
 //  7. Write the test server from the service's documentation, with a switch for
 //     each fault, in a folder next to the backend and named after it
 //     (art/arttest, openai/openaitest). Run this suite against it.

@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/command"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const secret = "hush-hush"
@@ -205,8 +206,7 @@ func TestProgramFaults(t *testing.T) {
 			if out.State != c.state || out.Clean != c.clean || err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%+v, %v", out, err)
 			}
-			var hinted interface{ Hint() string }
-			if c.hint != "" && (!errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), c.hint)) {
+			if c.hint != "" && (fault.HintOf(err) == "" || !strings.Contains(fault.HintOf(err), c.hint)) {
 				t.Errorf("hint of %v", err)
 			}
 		})
@@ -330,14 +330,13 @@ func TestMissingProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var misused interface{ Misused() bool }
-	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), nil); !errors.As(err, &misused) || !misused.Misused() {
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), nil); fault.KindOf(err) != fault.Usage {
 		t.Error(err)
 	}
 	if out, _, err := submit(t, tr); err == nil || !out.Clean {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if _, err := command.New(command.Config{}, backends.Place{}); !errors.As(err, &misused) {
+	if _, err := command.New(command.Config{}, backends.Place{}); fault.KindOf(err) != fault.Usage {
 		t.Error(err)
 	}
 }

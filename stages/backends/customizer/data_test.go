@@ -1,7 +1,6 @@
 package customizer_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,13 +11,13 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestTheDataStoreIsAskedBeforeABatchIsMade(t *testing.T) {
 	tr, s := start(t, customizertest.Faults{})
 	s.Datastore.Close()
-	var temporary interface{ Temporary() bool }
-	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {}); !errors.As(err, &temporary) || !temporary.Temporary() {
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {}); fault.KindOf(err) != fault.Temporary {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package customizer_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestNamespaces(t *testing.T) {
@@ -28,8 +28,7 @@ func TestNamespaces(t *testing.T) {
 func TestTheNewerPlatformIsNamed(t *testing.T) {
 	tr, _ := start(t, customizertest.Faults{Newer: true})
 	_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {})
-	var hinted interface{ Hint() string }
-	if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "NeMo Platform") {
+	if fault.HintOf(err) == "" || !strings.Contains(fault.HintOf(err), "NeMo Platform") {
 		t.Error(err)
 	}
 }
@@ -38,8 +37,7 @@ func TestKeyIsRedacted(t *testing.T) {
 	wrong := "nvapi-another-secret"
 	tr, _ := start(t, customizertest.Faults{EchoesKey: true}, func(c *customizer.Config) { c.APIKey = wrong })
 	_, err := tr.Begin(t.Context(), nil)
-	var misused interface{ Misused() bool }
-	if err == nil || strings.Contains(err.Error(), wrong) || !errors.As(err, &misused) || !misused.Misused() {
+	if err == nil || strings.Contains(err.Error(), wrong) || fault.KindOf(err) != fault.Usage {
 		t.Error(err)
 	}
 	// Without a key no header is sent at all: an empty one is illegal.
@@ -118,9 +116,8 @@ func TestAConfigurationThatDoesNotFit(t *testing.T) {
 		"micro batches of 1 on 2 devices":            func(c *customizer.Config) { c.Hyperparameters = map[string]any{"batch_size": 3} },
 	} {
 		tr, _ := start(t, customizertest.Faults{}, edit)
-		var misused interface{ Misused() bool }
 		if _, err := tr.Preflight(t.Context(), backendtest.Batch(),
-			func(backends.Problem) {}); err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &misused) || !misused.Misused() {
+			func(backends.Problem) {}); err == nil || !strings.Contains(err.Error(), want) || fault.KindOf(err) != fault.Usage {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const id = "acme/rollouts"
@@ -205,8 +206,7 @@ func TestATokenThatMayNotCreate(t *testing.T) {
 	c := hfhub.New("hub", s.URL, hubtest.Token)
 	c.Help = "give it the right to write"
 	err := c.Create(t.Context(), id, false)
-	var hinted interface{ Hint() string }
-	if remote.Status(err) != http.StatusForbidden || !errors.As(err, &hinted) || hinted.Hint() != c.Help {
+	if remote.Status(err) != http.StatusForbidden || fault.HintOf(err) == "" || fault.HintOf(err) != c.Help {
 		t.Error(err)
 	}
 	s.Put(id, "a.txt", "it is there")

@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const id = "acme/rollouts"
@@ -248,27 +249,11 @@ func TestATokenThatIsNotKnown(t *testing.T) {
 	wrong := func(c *hub.Config) { c.Token = "hf_another_secret" }
 	tr, _ := start(t, hubtest.Faults{EchoesToken: true}, wrong)
 	_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {})
-	var misused interface {
-		Misused() bool
-		Hint() string
-	}
-	if err == nil || strings.Contains(err.Error(), "secret") || !asMisused(err, &misused) || !strings.Contains(misused.Hint(), "HF_TOKEN") {
+	if err == nil || strings.Contains(err.Error(), "secret") || fault.KindOf(err) != fault.Usage || !strings.Contains(fault.HintOf(err), "HF_TOKEN") {
 		t.Error(err)
 	}
 	tr, _ = start(t, hubtest.Faults{NoWhoami: true, OpenToAll: true}, func(c *hub.Config) { c.Token = "" })
 	must(t, tr, "token-1")
-}
-
-func asMisused(err error, as *interface {
-	Misused() bool
-	Hint() string
-}) bool {
-	m, ok := err.(interface {
-		Misused() bool
-		Hint() string
-	})
-	*as = m
-	return ok && m.Misused()
 }
 
 func TestABatchWithoutRows(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const sequencesFile = "data/sequences/train-00000-of-00001.parquet"
@@ -127,11 +128,7 @@ func TestWeightsAreThoseOfASplit(t *testing.T) {
 
 func TestOnlySequencesHaveWeights(t *testing.T) {
 	_, err := hub.New(hub.Config{Repo: id, Tables: []string{"trl-sft"}, RowWeight: sequences.Token})
-	var misused interface {
-		Misused() bool
-		Hint() string
-	}
-	if err == nil || !asMisused(err, &misused) || !strings.Contains(misused.Hint(), "--tables sequences") {
+	if err == nil || fault.KindOf(err) != fault.Usage || !strings.Contains(fault.HintOf(err), "--tables sequences") {
 		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func start(t *testing.T, f openaitest.Faults, edit ...func(*openai.Config)) (*openai.Trainer, *openaitest.Server) {
@@ -170,9 +170,8 @@ func TestTheConnectionDropsBeforeTheJobWasStored(t *testing.T) {
 func TestTheServiceIsClosed(t *testing.T) {
 	tr, _ := start(t, openaitest.Faults{JobStatus: 403})
 	out, err := submit(t, tr)
-	var hinted interface{ Hint() string }
-	if !out.Clean || err == nil || !strings.Contains(err.Error(), "403: fine-tuning is closed for this organization (model)") || !errors.As(err, &hinted) ||
-		!strings.Contains(hinted.Hint(), "--fine-tuning-url") {
+	if !out.Clean || err == nil || !strings.Contains(err.Error(), "403: fine-tuning is closed for this organization (model)") || fault.HintOf(err) == "" ||
+		!strings.Contains(fault.HintOf(err), "--fine-tuning-url") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -184,8 +183,7 @@ func TestTheServiceIsBusy(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 	tr, _ = start(t, openaitest.Faults{JobStatus: 429})
-	var temporary interface{ Temporary() bool }
-	if out, err := submit(t, tr); !out.Clean || !errors.As(err, &temporary) || !temporary.Temporary() {
+	if out, err := submit(t, tr); !out.Clean || fault.KindOf(err) != fault.Temporary {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -256,8 +254,7 @@ func TestKeyIsRedacted(t *testing.T) {
 	wrong := "sk-another-secret"
 	tr, _ := start(t, openaitest.Faults{EchoesKey: true}, func(c *openai.Config) { c.APIKey = wrong })
 	_, err := tr.Begin(t.Context(), nil)
-	var misused interface{ Misused() bool }
-	if err == nil || strings.Contains(err.Error(), wrong) || !strings.Contains(err.Error(), "[key]") || !errors.As(err, &misused) || !misused.Misused() {
+	if err == nil || strings.Contains(err.Error(), wrong) || !strings.Contains(err.Error(), "[key]") || fault.KindOf(err) != fault.Usage {
 		t.Error(err)
 	}
 }

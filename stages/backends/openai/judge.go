@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Judge asks a model for judgements: answers with their cost. Temporary errors,
@@ -40,7 +41,7 @@ func (j Judge) Ask(ctx context.Context, model string, messages []formats.Message
 		answer, err := j.once(ctx, model, messages, fields)
 		var refused *Error
 		if errors.As(err, &refused) && !refused.Temporary() || ctx.Err() != nil {
-			err = remote.Permanent(err)
+			err = fault.Permanent(err)
 		}
 		return answer, err
 	})

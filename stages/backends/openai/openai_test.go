@@ -148,7 +148,7 @@ func TestProbe(t *testing.T) {
 			continue
 		}
 		var e *fault.Error
-		if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.says) || !strings.Contains(e.Hint(), c.hint) {
+		if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.says) || !strings.Contains(fault.HintOf(e), c.hint) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -3,7 +3,6 @@ package tinker_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/tinker"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestMain is also the worker: with ROLLMILL_TEST_WORKER it answers one request, and keeps
@@ -133,8 +133,7 @@ func TestSettingsThatCannotTrain(t *testing.T) {
 	} {
 		c := config()
 		change(&c)
-		var misused interface{ Misused() bool }
-		if _, err := tinker.New(c, place(t, t.TempDir())); !errors.As(err, &misused) || !misused.Misused() || !strings.Contains(err.Error(), name) {
+		if _, err := tinker.New(c, place(t, t.TempDir())); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -25,7 +25,7 @@ func ruleOf(text string) (curate.Rule, error) {
 func TestInvalidConditions(t *testing.T) {
 	for _, text := range []string{"group.mean", "group.meen > 0", "0 <", "now() > 1"} {
 		var usage *fault.Error
-		if _, err := ruleOf(text); !errors.As(err, &usage) || usage.Kind != fault.Usage || usage.Hint() == "" {
+		if _, err := ruleOf(text); !errors.As(err, &usage) || usage.Kind != fault.Usage || fault.HintOf(usage) == "" {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // MaxAnswer is how much of an answer is read by default.
@@ -191,8 +191,7 @@ func (c *Client) Unreachable(r *http.Request, err error) *Error {
 	if r.Context().Err() != nil {
 		err = context.Cause(r.Context())
 	}
-	var permanent *backoff.PermanentError
-	return c.explained(&Error{What: c.what(r), Err: err, Retry: !errors.As(err, &permanent), Unsent: unsent,
+	return c.explained(&Error{What: c.what(r), Err: err, Retry: !fault.IsPermanent(err), Unsent: unsent,
 		Help: "is the service up, and the address right?"}, r, nil)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Decompress returns the content of a body with an encoding; what reads it as it comes
@@ -26,7 +27,7 @@ func Decompress(encoding string, body io.ReadCloser) (io.ReadCloser, error) {
 			content = d.IOReadCloser()
 		}
 	default:
-		return nil, Permanent(fmt.Errorf("Content-Encoding %q is not supported: use gzip, zstd or identity", encoding))
+		return nil, fault.Permanent(fmt.Errorf("Content-Encoding %q is not supported: use gzip, zstd or identity", encoding))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("Content-Encoding %s: %w", encoding, err)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Error is the error of a request to a service.
@@ -36,14 +38,16 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint returns what the command line prints after the error.
-func (e *Error) Hint() string { return e.Help }
-
-// Temporary reports whether the same command may succeed later.
-func (e *Error) Temporary() bool { return e.Retry }
-
-// Misused reports whether the config is wrong.
-func (e *Error) Misused() bool { return e.Usage }
+// Fault returns the error's kind and hint.
+func (e *Error) Fault() (fault.Kind, string) {
+	switch {
+	case e.Usage:
+		return fault.Usage, e.Help
+	case e.Retry:
+		return fault.Temporary, e.Help
+	}
+	return fault.Failed, e.Help
+}
 
 // LateError is the exceeded time limit of a request.
 type LateError time.Duration

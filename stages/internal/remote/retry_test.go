@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TestRetry has errors that pass and errors that do not. A wait that a service
@@ -18,7 +20,7 @@ func TestRetry(t *testing.T) {
 		tries int
 	}{
 		"what may pass":        {time.Millisecond, plain, 4},
-		"permanent":            {time.Hour, Permanent(lasting), 1},
+		"permanent":            {time.Hour, fault.Permanent(lasting), 1},
 		"a refusal":            {time.Hour, &Error{Status: 400}, 1},
 		"a busy service":       {time.Millisecond, &Error{Retry: true}, 4},
 		"a wait of an error":   {time.Hour, &Error{Retry: true, After: time.Millisecond}, 4},

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // routes of the stream of raw steps: the versioned one, and that of servers
@@ -70,7 +71,7 @@ func (a *agent) post(ctx context.Context, to string, at agents.Attempt, body []b
 	q := url.Values{"filter_steps": {strings.Join(wanted, ",")}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to+"?"+q.Encode(), bytes.NewReader(body))
 	if err != nil {
-		return nil, remote.Permanent(err)
+		return nil, fault.Permanent(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	remote.Authorize(req, a.service.Key)
@@ -92,16 +93,16 @@ func refusal(route string, status int, text string) error {
 	case status == http.StatusTooManyRequests || status >= 500:
 		return failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
 	case status == http.StatusAccepted:
-		return remote.Permanent(failure(outcomes.FailAgentExit,
+		return fault.Permanent(failure(outcomes.FailAgentExit,
 			"the workflow waits for a person, which a rollout has none of: %s", text))
 	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
-		return remote.Permanent(failure(outcomes.FailAgentExit, "the workflow failed: %s", text))
+		return fault.Permanent(failure(outcomes.FailAgentExit, "the workflow failed: %s", text))
 	case status == http.StatusUnprocessableEntity:
-		return remote.Permanent(failure(outcomes.FailExample,
+		return fault.Permanent(failure(outcomes.FailExample,
 			"the workflow does not take this request (see --request): %s", text))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return remote.Permanent(failure(outcomes.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
+		return fault.Permanent(failure(outcomes.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
 			strings.Join(routes, " or "), status, text))
 	}
-	return remote.Permanent(failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
+	return fault.Permanent(failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
 }

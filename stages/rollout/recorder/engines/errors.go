@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // statusError turns an engine's error answer into the error of a try: a
@@ -28,7 +29,7 @@ func statusError(r *Result) error {
 		return remote.RetryAfter(err, r.Header)
 	}
 	r.Failure = &completion.Failure{Class: outcomes.FailEngineRefused, Text: text, TooLong: tooLong(text), Mend: mend}
-	return remote.Permanent(err)
+	return fault.Permanent(err)
 }
 
 // tooLong reports whether an engine refused a prompt that does not fit its

@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options say which engines are asked, and how; see Options.
@@ -99,11 +100,11 @@ func (u *Pool) Call(ctx context.Context, group string, q *apis.Request, header h
 	closed := map[*endpoint]bool{} // refuse everybody
 	r, err := remote.Retry(ctx, uint(u.opts.Retries+1), u.opts.Backoff, func() (*Result, error) {
 		if err := u.rate.Wait(ctx); err != nil {
-			return nil, remote.Permanent(err)
+			return nil, fault.Permanent(err)
 		}
 		e, err := u.acquire(ctx, group, at)
 		if err != nil {
-			return nil, remote.Permanent(err)
+			return nil, fault.Permanent(err)
 		}
 		at = e
 		tries++
@@ -274,7 +275,7 @@ func (u *Pool) send(ctx context.Context, cancel context.CancelFunc, endpoint str
 	without []string) (*Result, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.API.Path, bytes.NewReader(q.Body(without)))
 	if err != nil {
-		return nil, remote.Permanent(err)
+		return nil, fault.Permanent(err)
 	}
 	Forward(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
@@ -300,7 +301,7 @@ func (u *Pool) read(ctx context.Context, cancel context.CancelFunc, resp *http.R
 	body, err := ReadAll(buffer, resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, remote.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode,
+		return nil, fault.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode,
 			limit>>20))
 	case err != nil:
 		return nil, TransportError(ctx, err)

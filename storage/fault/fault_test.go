@@ -11,7 +11,7 @@ func TestInputErrorsNameThePlaceTheRowAndTheCause(t *testing.T) {
 	if got, want := err.Error(), `"s3://b/x": column "reward": unexpected EOF`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if !errors.Is(err, ErrInvalid) || !errors.Is(err, io.ErrUnexpectedEOF) || err.Hint() != "look closer" {
+	if !errors.Is(err, ErrInvalid) || !errors.Is(err, io.ErrUnexpectedEOF) || HintOf(err) != "look closer" {
 		t.Errorf("kind, cause or hint is lost: %v", err)
 	}
 	err.Row = 0

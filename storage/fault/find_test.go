@@ -11,9 +11,9 @@ type hinted struct {
 	cause error
 }
 
-func (h hinted) Error() string { return "hinted" }
-func (h hinted) Hint() string  { return h.hint }
-func (h hinted) Unwrap() error { return h.cause }
+func (h hinted) Error() string         { return "hinted" }
+func (h hinted) Fault() (Kind, string) { return Failed, h.hint }
+func (h hinted) Unwrap() error         { return h.cause }
 
 // TestHintOf: an empty hint does not hide the one of its cause.
 func TestHintOf(t *testing.T) {
