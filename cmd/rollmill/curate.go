@@ -71,8 +71,8 @@ func newCurateSettings() *curateSettings {
 
 func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed "+
-		"with those of the first").Open().Common()
+	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs, of other epochs, are trained on "+
+		"again with them").Open().Common()
 	settings.DeclareGates(d, &c.AcceptGates)
 	d.String(&c.Previous, "previous",
 		"continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
@@ -96,7 +96,7 @@ func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
 	if err != nil {
 		return err
 	}
-	if o.In, o.Replay, err = c.inputs(s); err != nil {
+	if o.In, o.OtherEpochs, err = c.inputs(s); err != nil {
 		return err
 	}
 	o.Previous = stages.Input{URI: c.Previous, AcceptGates: o.In.AcceptGates}
@@ -142,7 +142,7 @@ func funnel(s *cli.Session, steps []decision.FunnelStep) {
 	}
 }
 
-// inputs returns the groups of this epoch, and the groups to replay.
+// inputs returns the groups of this epoch, and those of other epochs.
 func (c *curateSettings) inputs(s *cli.Session) (first stages.Input, more []stages.Input, err error) {
 	uris := c.In
 	if len(uris) == 0 && c.Epoch != nil {

@@ -61,7 +61,7 @@ func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := replay(ctx, s, o, run); err != nil {
+	if err := tellMonitors(ctx, s, o, run); err != nil {
 		return err
 	}
 	return s.Print(run, run.WriteTable)

@@ -85,7 +85,7 @@ func (s Stages) again(ctx context.Context, d *dataset.Dataset, out string, progr
 		}
 		o.In, o.Previous = first(from["groups"]), first(from["previous"])
 		if len(from["groups"]) > 1 {
-			o.Replay = from["groups"][1:]
+			o.OtherEpochs = from["groups"][1:]
 		}
 		_, err = curate.Run(ctx, o)
 	}

@@ -41,7 +41,7 @@ func TestCopiedAndDecodedRowsAreTheSame(t *testing.T) {
 			c.rules(&first)
 			if again := c.sizes; again.Groups > 1 {
 				again.Epoch, again.Groups = 1, (c.sizes.Groups+1)/2
-				first.Replay = []stages.Input{{URI: randomGroups(t, in+"-old", again)}}
+				first.OtherEpochs = []stages.Input{{URI: randomGroups(t, in+"-old", again)}}
 			}
 			_, copied := run(t, first)
 			want := decodedRows(t, first, in+"-decoded")

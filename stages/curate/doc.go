@@ -1,7 +1,7 @@
 // Package curate decides what is worth training on. It reads groups and writes
 // a self-contained wide dataset of the chosen trajectories. Table _decisions has a
 // row for every input trajectory, and table _plan has the examples that deserve
-// more generations (see PlanTable). Options.Replay adds group datasets of other
+// more generations (see PlanTable). Options.OtherEpochs adds group datasets of other
 // epochs, to be trained on again; one plan covers them all.
 //
 //	curate, options, input, write       Run; its settings; the datasets it reads; what it writes

@@ -121,7 +121,7 @@ func (e *exampleCounts) addPrevious(ctx context.Context, in *input) error {
 	return nil
 }
 
-// addAttempts adds the attempts of the epoch. Replayed ones were counted before.
+// addAttempts adds the attempts of the epoch. Those of other epochs were counted before.
 func (e *exampleCounts) addAttempts(ctx context.Context, in *input) error {
 	type attempt struct {
 		PolicyVersion    *int64 `parquet:"policy_version,optional"`

@@ -134,7 +134,7 @@ func TestExampleCounts(t *testing.T) {
 			if a, b := d.Tables[schema.TableExamples], open(t, o.Out.URI).Tables[schema.TableExamples]; a.RowsDigest != b.RowsDigest {
 				rt.Fatalf("epoch %d: three shards have %d rows, one %d", epoch, b.Rows, a.Rows)
 			}
-			o.Previous.URI, o.Replay = d.URI(), []stages.Input{{URI: o.In.URI}}
+			o.Previous.URI, o.OtherEpochs = d.URI(), []stages.Input{{URI: o.In.URI}}
 		}
 	})
 }

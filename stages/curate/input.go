@@ -57,7 +57,7 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 func (src *input) open(ctx context.Context, o *Options) error {
 	names := spill.NewSet(o.Spill.Dir, src.groups.spill.Memory)
 	defer names.Close()
-	for i, from := range append([]stages.Input{o.In}, o.Replay...) {
+	for i, from := range append([]stages.Input{o.In}, o.OtherEpochs...) {
 		s, err := openSet(ctx, from)
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (src *input) openPrevious(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// run returns the run of the curated epoch; that of the replayed epochs if it
+// run returns the run of the curated epoch; that of the other epochs if it
 // has none.
 func (src *input) run() manifest.Run {
 	var all []*dataset.Dataset

@@ -23,10 +23,10 @@ const (
 // comment names.
 type Options struct {
 	stages.Env
-	In       stages.Input   // a group dataset
-	Replay   []stages.Input // group datasets of other epochs, trained on again with it
-	Previous stages.Input   // the curated dataset of the previous epoch; URI "" for none
-	Out      stages.Output  // default of its URI: the caller's
+	In          stages.Input   // a group dataset
+	OtherEpochs []stages.Input // group datasets of other epochs, trained on again with it
+	Previous    stages.Input   // the curated dataset of the previous epoch; URI "" for none
+	Out         stages.Output  // default of its URI: the caller's
 
 	Rules  Rules  // with their settings: plugin.Every(rules.All)
 	Epoch  *int   // default: the epoch of the groups, which must then be one

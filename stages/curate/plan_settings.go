@@ -103,7 +103,7 @@ func (m Mix) divide(n int, open func(int) bool) []int {
 //
 // No example gets more than MaxPerExample. None are planned for groups that a
 // rule refused for what their example is (the other side of a split, held out,
-// an easy pool, a filter), for those with enough members, for replayed epochs,
+// an easy pool, a filter), for those with enough members, for other epochs,
 // for groups of forks, and when groups are not formed by example.
 //
 // With Mix or PassRate the plan is for the next epoch instead: mixing ratios and

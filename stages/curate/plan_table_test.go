@@ -88,7 +88,7 @@ func TestPlanLeavesOut(t *testing.T) {
 	in, old := groups(t, "groups", 1, seldom), groups(t, "old", 0, []example{{"older", "0 f"}})
 	held := groups(t, "held", 0, []example{{"failed", "1"}, {"never", "0"}})
 	o := options(in, in+"-curate")
-	o.Replay = []stages.Input{{URI: old}}
+	o.OtherEpochs = []stages.Input{{URI: old}}
 	ask(o, "holdout", held+"-rollout")
 	_, d := run(t, o)
 	if got := planned(t, d); got != "gone +4 from 4 failed, few +1 from 3 few" {

@@ -49,9 +49,9 @@ func TestFunnel(t *testing.T) {
 		o := drawOptions(rt)
 		o.Spill.Memory = int64(rapid.SampledFrom([]int{1, 300, 1 << 20}).Draw(rt, "memory"))
 		write := func(name string, part []example, old []example) {
-			o.In.URI, o.Replay = spoken(2).write(t, name, part), nil
+			o.In.URI, o.OtherEpochs = spoken(2).write(t, name, part), nil
 			if old != nil {
-				o.Replay = []stages.Input{{URI: spoken(1).write(t, name+"-old", old)}}
+				o.OtherEpochs = []stages.Input{{URI: spoken(1).write(t, name+"-old", old)}}
 			}
 			o.Out.URI = o.In.URI + "-curate"
 		}
@@ -155,7 +155,7 @@ func TestNoExampleIsOnTwoSides(t *testing.T) {
 		for _, side := range names {
 			for _, more := range [][]stages.Input{nil, {{URI: replay}}} { // the replay joins later
 				o := options(in, fmt.Sprint(in, "-", side, len(more)))
-				o.MinValid, o.Seed, o.Replay = 1, seed, more
+				o.MinValid, o.Seed, o.OtherEpochs = 1, seed, more
 				ask(o, "keep-flat", true, "split", sides, "take", side)
 				for i := range shards {
 					o.Out.Shard = stages.Shard{Index: i, Count: shards}

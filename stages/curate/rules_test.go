@@ -203,7 +203,7 @@ func TestReplay(t *testing.T) {
 	now := changed(t, "now", 3, three, nothing)
 	old := changed(t, "old", 1, []example{{"a", "0 0.5"}, {"z", "1 1"}}, nothing)
 	o := options(now, now+"-curate")
-	o.Replay = []stages.Input{{URI: old}}
+	o.OtherEpochs = []stages.Input{{URI: old}}
 	r, d := run(t, o)
 	if got := kept(t, d); got != "a0 a1 a2 b0 b1 b2 c0 c1 c2 a0 a1" || r.Rows != 11 || fmt.Sprint(r.Drops) != "map[flat:2]" || d.Facts["groups"] != 5 {
 		t.Errorf("kept %s, drops %v, facts %v", got, r.Drops, d.Facts)
@@ -227,7 +227,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("two shards keep %s", kept(t, shards))
 	}
 	twice := options(now, now+"-twice")
-	twice.Replay = []stages.Input{{URI: now}}
+	twice.OtherEpochs = []stages.Input{{URI: now}}
 	if _, err := curate.Run(t.Context(), twice); !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("the same groups twice: %v", err)
 	}

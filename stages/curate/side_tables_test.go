@@ -123,7 +123,7 @@ func TestPairsOfShardsAndOfOtherEpochs(t *testing.T) {
 	old := compared(t, 2).write(t, "old", []example{{"g0", "1 0"}, {"g7", "1 2 3"}})
 	none := groups(t, "none", 1, []example{{"g0", "1 0"}})
 	o := options(in, in+"-curate")
-	o.Seed, o.Replay = 3, []stages.Input{{URI: old}, {URI: none}}
+	o.Seed, o.OtherEpochs = 3, []stages.Input{{URI: old}, {URI: none}}
 	ask(o, "sample-trajectories", 0.7)
 	_, one := run(t, o)
 	o.Out.URI += "-shards"

@@ -44,9 +44,9 @@ func (b *Budget) Declare(d *plugin.Declarer) {
 		"write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
 }
 
-var errTimeSpent = errors.New("the time budget is spent")
+var ErrTimeSpent = errors.New("the time budget is spent")
 
-func (b Budget) check() error {
+func (b Budget) Check() error {
 	switch {
 	case b.Tokens < 0 || b.Money < 0 || b.Time < 0 || b.PromptPrice < 0 || b.CompletionPrice < 0:
 		return agents.Usage("0 means no limit", "a budget or a price is negative")
@@ -60,7 +60,7 @@ func (b Budget) check() error {
 // Left returns what is left of the budgets of all shards for attempts that extend their dataset, whose facts
 // say what it cost; ok is false if nothing is. Attempts that it does not pay for are skipped. Time begins anew.
 func (b Budget) Left(shards int, facts map[string]float64) (left Budget, ok bool) {
-	s := spending{budget: b, prompt: int64(facts["prompt_tokens"]), completion: int64(facts["completion_tokens"])}
+	s := Spending{Budget: b, prompt: int64(facts["prompt_tokens"]), completion: int64(facts["completion_tokens"])}
 	left, ok, left.SkipRest = b, true, true
 	if b.Tokens > 0 {
 		left.Tokens = int64(shards)*b.Tokens - s.prompt - s.completion
@@ -73,40 +73,40 @@ func (b Budget) Left(shards int, facts map[string]float64) (left Budget, ok bool
 	return left, ok
 }
 
-// spending counts what a shard has cost.
-type spending struct {
-	budget Budget
+// Spending counts what a shard has cost.
+type Spending struct {
+	Budget Budget
 
 	mu                 sync.Mutex
 	prompt, completion int64
 	timeUp             bool
-	left               int64 // trajectories that were not made
+	Left               int64 // trajectories that were not made
 }
 
-func (s *spending) add(prompt, completion int64) {
+func (s *Spending) Add(prompt, completion int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prompt += prompt
 	s.completion += completion
 }
 
-func (s *spending) call(c formats.Call) { s.add(int64(c.PromptTokens), int64(c.CompletionTokens)) }
+func (s *Spending) Call(c formats.Call) { s.Add(int64(c.PromptTokens), int64(c.CompletionTokens)) }
 
-func (s *spending) money() float64 {
-	return (float64(float64(s.prompt)*s.budget.PromptPrice) + float64(float64(s.completion)*s.budget.CompletionPrice)) / 1e6
+func (s *Spending) money() float64 {
+	return (float64(float64(s.prompt)*s.Budget.PromptPrice) + float64(float64(s.completion)*s.Budget.CompletionPrice)) / 1e6
 }
 
-func (s *spending) spent() stages.Spend {
+func (s *Spending) Spent() stages.Spend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return stages.Spend{PromptTokens: s.prompt, CompletionTokens: s.completion, Cost: s.money()}
 }
 
-// over returns which budget is spent, with its figures; "" for none.
-func (s *spending) over() string {
+// Over returns which budget is spent, with its figures; "" for none.
+func (s *Spending) Over() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch b := s.budget; {
+	switch b := s.Budget; {
 	case b.Tokens > 0 && s.prompt+s.completion >= b.Tokens:
 		return fmt.Sprintf("%d of %d tokens", s.prompt+s.completion, b.Tokens)
 	case b.Money > 0 && s.money() >= b.Money:
@@ -117,14 +117,14 @@ func (s *spending) over() string {
 	return ""
 }
 
-// limit ends ctx when the time budget is spent.
-func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.budget.Time == 0 {
+// Limit ends ctx when the time budget is spent.
+func (s *Spending) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.Budget.Time == 0 {
 		return context.WithCancel(ctx)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.budget.Time, errTimeSpent)
+	limited, cancel := context.WithTimeoutCause(ctx, s.Budget.Time, ErrTimeSpent)
 	context.AfterFunc(limited, func() {
-		if context.Cause(limited) == errTimeSpent {
+		if context.Cause(limited) == ErrTimeSpent {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.timeUp = true
@@ -133,19 +133,19 @@ func (s *spending) limit(ctx context.Context) (context.Context, context.CancelFu
 	return limited, cancel
 }
 
-// stopped returns an error that names the spent budget, or nil when none is
+// Stopped returns an error that names the spent budget, or nil when none is
 // spent or nothing is left to do. If the rest is to be skipped, it is no error.
-func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error) {
-	over := s.over()
-	if over == "" || s.left == 0 {
+func (s *Spending) Stopped(total int64, log *slog.Logger) (skip bool, err error) {
+	over := s.Over()
+	if over == "" || s.Left == 0 {
 		return false, nil
 	}
-	if s.budget.SkipRest {
+	if s.Budget.SkipRest {
 		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with "+
-			"a larger budget", "spent", over, "kept", total-s.left, "skipped", s.left)
+			"a larger budget", "spent", over, "kept", total-s.Left, "skipped", s.Left)
 		return true, nil
 	}
 	return false, fault.Errorf(fault.Budget, "the same command with a larger budget does the rest",
-		"rollout: the budget is spent (%s): %d of %d trajectories kept, %d not made", over, total-s.left,
-		total, s.left)
+		"rollout: the budget is spent (%s): %d of %d trajectories kept, %d not made", over, total-s.Left,
+		total, s.Left)
 }

@@ -59,7 +59,7 @@ func (r *runner) readCalls(ctx context.Context, shard *shards.Shard, before *dat
 		if err != nil {
 			return err
 		}
-		r.spending.call(c.Answered.Call)
+		r.spending.Call(c.Answered.Call)
 		k := key{r.opts.Run, c.ExampleID, int32(r.opts.AtEpoch()), c.Generation}
 		at, ok, err := r.opts.locate(done.tasks, k)
 		if err != nil {

@@ -6,7 +6,7 @@
 // (recorder/ is) and not a judge of the agent: its rows have no reward.
 // Finished trajectories are journalled, and so are the answered calls of the others: a run
 // that was killed resumes where it stopped and asks the engine only for the calls that were
-// in flight (calls.go, recorder/replay.go). When two commands
+// in flight (calls.go, recorder/resume.go). When two commands
 // run the same shard at once, one makes the attempts and the other waits,
 // because each would pay for all of them: see turn.
 //

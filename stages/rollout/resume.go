@@ -78,7 +78,7 @@ func (d *done) attempts(slot int64) int32 {
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent. Those of another dataset, which carry copied, cost nothing.
-func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, carried *done, spent *spending) (*done, error) {
+func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, carried *done, spent *Spending) (*done, error) {
 	journal, err := journals.Open[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.S
 	d := newDone(t)
 	err = o.eachFinished(t, journal.Rows(ctx), func(row *finished, slot int64, ok bool) {
 		if o.pays() && !o.keepsCalls() && !(ok && carried.has(slot)) {
-			spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
+			spent.Add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		}
 		if ok {
 			d.add(slot, row.Status, row.Attempts)

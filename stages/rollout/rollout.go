@@ -154,7 +154,7 @@ func (o Options) attempted(ctx context.Context, t planning.Tasks, turn *turn, be
 		return nil, err
 	}
 	journal.Expected = t.Attempts()
-	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
+	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: Spending{Budget: o.Budget}}
 	if r.origins, err = o.openOrigins(ctx, t); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (o Options) attempted(ctx context.Context, t planning.Tasks, turn *turn, be
 	if err := r.run(ctx, done); err != nil {
 		return nil, err
 	}
-	r.skip, err = r.spending.stopped(t.Attempts(), o.Logger())
+	r.skip, err = r.spending.Stopped(t.Attempts(), o.Logger())
 	return r, err
 }
 
@@ -192,11 +192,11 @@ type runner struct {
 	calls    *calls
 	origins  *origins
 	stop     context.CancelCauseFunc // ends the run with an error
-	guard    guard
+	guard    Guard
 	kept     atomic.Int64 // trajectories that this process finished
-	warnings warnings
+	warnings Warnings
 	meter    *stages.Meter
-	spending spending
+	spending Spending
 	skip     bool // a budget was spent, and the rest is to be skipped
 }
 
@@ -206,24 +206,24 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	r.meter = o.Meter(stage, "trajectories", total)
 	defer r.meter.Done()
 	r.meter.Skip(total - left)
-	r.meter.Spending(r.spending.spent)
+	r.meter.Spending(r.spending.Spent)
 	if left == 0 {
 		return nil
 	}
 	if err := o.checkFiles(left); err != nil {
 		return err
 	}
-	r.guard = guard{initial: o.MaxInitialFailures, engine: o.MaxEngineFailures, clock: o.Clock, lost: o.lost, others: r.othersWork, silent: map[string]*silence{},
-		passed: !o.pays() || done.n > int64(len(done.failed))} // stored failures do not end the run, nor do any if an earlier process had one that did not fail
+	r.guard = Guard{Initial: o.MaxInitialFailures, Engine: o.MaxEngineFailures, Clock: o.Clock, Lost: o.lost, OthersWork: r.othersWork,
+		Passed: !o.pays() || done.n > int64(len(done.failed))} // stored failures do not end the run, nor do any if an earlier process had one that did not fail
 	if o.asksEngine() {
 		logprobs, err := o.reach(ctx)
 		if err != nil {
 			return err
 		}
 		options := o.recorderOptions()
-		options.Ended, options.Logprobs = r.spending.call, logprobs
+		options.Ended, options.Logprobs = r.spending.Call, logprobs
 		options.Called = func(model, api string, began time.Time, f *completion.Failure) {
-			r.guard.called(ctx, model, api, began, f)
+			r.guard.Called(ctx, model, api, began, f)
 		}
 		if r.recorder, err = recorder.New(options); err != nil {
 			return fmt.Errorf("rollout: %w", err)
@@ -256,14 +256,14 @@ func (i interrupted) Unwrap() error { return i.error }
 // attempts makes the missing attempts in order, a bounded number at once, and
 // returns when every finished trajectory is durable.
 func (r *runner) attempts(ctx context.Context, done *done) error {
-	limited, cancel := r.spending.limit(ctx)
+	limited, cancel := r.spending.Limit(ctx)
 	defer cancel()
 	limited, unbind := r.lease.Bind(limited)
 	defer unbind()
 	work, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 	r.stop = stop
-	defer r.warnings.end(r.opts.Logger())
+	defer r.warnings.End(r.opts.Logger())
 	var made atomic.Int64
 	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, Weight, func(err error) { stop(err) })
 	if r.calls.journal != nil {
@@ -276,7 +276,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			break
 		}
 		g.Go(func() error {
-			if work.Err() != nil || r.spending.over() != "" || r.guard.over() != nil {
+			if work.Err() != nil || r.spending.Over() != "" || r.guard.Over() != nil {
 				return nil
 			}
 			if err := r.lease.Check(work); err != nil {
@@ -294,17 +294,17 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 		})
 	}
 	g.Wait()
-	r.guard.asking.Wait()
-	r.spending.left = r.opts.left(done) - made.Load()
+	r.guard.Wait()
+	r.spending.Left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
-	if ctx.Err() != nil || err == errTimeSpent {
+	if ctx.Err() != nil || err == ErrTimeSpent {
 		err = nil // run or fillShard reports it
 	}
 	if err == nil && ctx.Err() == nil {
 		var rows []formats.Trajectory
-		rows, err = r.guard.end(ctx, done.n == 0)
+		rows, err = r.guard.End(ctx, done.n == 0)
 		r.keep(rows)
-		if lost := r.guard.over(); err == nil && lost != nil && r.kept.Load() < r.opts.left(done) {
+		if lost := r.guard.Over(); err == nil && lost != nil && r.kept.Load() < r.opts.left(done) {
 			err = lost
 		}
 	}
@@ -312,9 +312,9 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	if r.calls.keeper != nil {
 		err = errors.Join(err, r.calls.keeper.close())
 	}
-	if lost := r.guard.over(); lost != nil && errors.Is(err, lost) {
+	if lost := r.guard.Over(); lost != nil && errors.Is(err, lost) {
 		total := done.tasks.Attempts()
-		err = r.guard.stopped(total, total-r.opts.left(done)+r.kept.Load())
+		err = r.guard.Stopped(total, total-r.opts.left(done)+r.kept.Load())
 	}
 	return err
 }
@@ -335,11 +335,11 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 				return false, fmt.Errorf("rollout: keeping a traceback: %w", err)
 			}
 		}
-		r.warnings.failed(r.opts.Logger(), &t)
+		r.warnings.Failed(r.opts.Logger(), &t)
 		r.meter.Failed(t.FailureClass)
 	}
 	r.meter.Add(1)
-	rows, err := r.guard.ended(ctx, t)
+	rows, err := r.guard.Ended(ctx, t)
 	r.keep(rows)
 	return true, err
 }

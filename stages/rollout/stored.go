@@ -36,7 +36,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from agents.S
 		return failed(outcomes.StopError, failure.Class, err.Error())
 	}
 	if r.opts.pays() {
-		r.spending.add(int64(old.PromptTokens), int64(old.CompletionTokens))
+		r.spending.Add(int64(old.PromptTokens), int64(old.CompletionTokens))
 	}
 	old.TrajectoryID, old.Run, old.ExampleID, old.Epoch, old.Generation = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch, t.Generation
 	old.Example, old.Attempts, old.StartedAt, old.FinishedAt = t.Example, t.Attempts, t.StartedAt, r.opts.Clock().UnixMicro()

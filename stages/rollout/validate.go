@@ -65,7 +65,7 @@ func (o Options) Validate() error {
 			return agents.Usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
 		}
 	}
-	for _, check := range []func() error{o.Budget.check, o.checkLimits, o.checkEndpoints, o.checkFields} {
+	for _, check := range []func() error{o.Budget.Check, o.checkLimits, o.checkEndpoints, o.checkFields} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// warnings logs failed trajectories. Of failures that differ only in numbers,
+// Warnings logs failed trajectories. Of failures that differ only in numbers,
 // the first is logged in full, then their count: at ten, a hundred, and so on,
 // and at the end.
-type warnings struct {
+type Warnings struct {
 	mu   sync.Mutex
 	seen map[string]*failureCount
 }
@@ -28,7 +28,7 @@ type failureCount struct {
 // maxTexts is how many texts are remembered; further ones are counted by class.
 const maxTexts = 200
 
-func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
+func (w *Warnings) Failed(log *slog.Logger, t *formats.Trajectory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := t.FailureClass + ": " + signature(t)
@@ -50,8 +50,8 @@ func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
 	}
 }
 
-// end logs the counts that were not logged yet.
-func (w *warnings) end(log *slog.Logger) {
+// End logs the counts that were not logged yet.
+func (w *Warnings) End(log *slog.Logger) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(w.seen)) {

@@ -58,18 +58,18 @@ func does(t *testing.T, program, breaks string, call formats.ToolCall, command f
 	rec := exact(t, s, e)
 	e, s = h.begin(t, recorder.Resume{Answered: kept})
 	do(s)
-	if again := s.End(); again.Replayed == 0 || again.Replayed+len(e.Asked()) < len(rec.Calls) {
-		t.Errorf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Replayed, len(rec.Calls), len(e.Asked()), again.Diverged)
+	if again := s.End(); again.Earlier == 0 || again.Earlier+len(e.Asked()) < len(rec.Calls) {
+		t.Errorf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Earlier, len(rec.Calls), len(e.Asked()), again.Diverged)
 	} else {
-		t.Logf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Replayed, len(rec.Calls), len(e.Asked()), again.Diverged)
+		t.Logf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Earlier, len(rec.Calls), len(e.Asked()), again.Diverged)
 	}
 	last := rec.Messages[len(rec.Messages)-1]
 	k := int32(len(rec.Calls) - 1)
 	e, s = h.begin(t, recorder.Resume{Origin: kept, Fork: k})
 	do(s)
 	fork := s.End()
-	if fork.Replayed != int(k) || len(e.Asked()) == 0 || fork.Untrainable != nil || fork.Calls[0].Target || !fork.Calls[len(fork.Calls)-1].Target {
-		t.Errorf("forked at call %d: %d were repeated, %d asked, unfit %v", k, fork.Replayed, len(e.Asked()), fork.Untrainable)
+	if fork.Earlier != int(k) || len(e.Asked()) == 0 || fork.Untrainable != nil || fork.Calls[0].Target || !fork.Calls[len(fork.Calls)-1].Target {
+		t.Errorf("forked at call %d: %d were repeated, %d asked, unfit %v", k, fork.Earlier, len(e.Asked()), fork.Untrainable)
 	}
 	if last.Content != "It is made." || last.PrefixBreak != breaks || rec.Messages[last.Parent].Role != "tool" {
 		t.Errorf("it ends with %s", outline(last))

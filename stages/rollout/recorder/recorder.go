@@ -55,7 +55,7 @@ type Options struct {
 	PingEvery   time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
-	Ended func(formats.Call) // called with each call that ended, answered or not, unless it was replayed; may be nil
+	Ended func(formats.Call) // called with each call that ended, answered or not, unless it got an earlier answer; may be nil
 
 	// Called is called when a call of a model ended that an engine was asked for; f is nil if it was answered. api is the
 	// path of the request. It must be quick, and may be nil.
@@ -148,7 +148,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string, resume
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{recorder: r, id: trajectoryID, group: group, key: rand.Text(), ctx: ctx, cancel: cancel}
 	if resume != nil {
-		s.resume, s.replays = resume[0], newAnswers(resume[0].Answered)
+		s.resume, s.earlier = resume[0], newAnswers(resume[0].Answered)
 		if s.resume.Origin != nil {
 			s.origin = newAnswers(slices.Clone(s.resume.Origin)) // other forks have it too
 			for _, a := range s.resume.Origin {

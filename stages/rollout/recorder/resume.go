@@ -43,28 +43,28 @@ const (
 	DivergedEnd      = "end"      // it ends where it had asked again
 )
 
-// replay finds the answered call that a call repeats. The first request that none equals,
+// findEarlier finds the answered call that a call repeats. The first request that none equals,
 // while some are left, shows why the agent diverged.
-func (s *Session) replay(c *call) {
-	if len(s.replays) == 0 && !s.resume.Only && s.origin == nil {
+func (s *Session) findEarlier(c *call) {
+	if len(s.earlier) == 0 && !s.resume.Only && s.origin == nil {
 		return
 	}
 	own := c.request.Own(s.recorder.opts.Extra)
 	for i := range own { // as rows and journals have it
 		own[i].Raw = []byte(secret.From(s.ctx).Redact(string(own[i].Raw)))
 	}
-	if c.replayed = s.origin.take(c.digest, own); c.replayed != nil {
-		if c.repeated = c.replayed.Index < s.resume.Fork; c.repeated {
+	if c.earlier = s.origin.take(c.digest, own); c.earlier != nil {
+		if c.repeated = c.earlier.Index < s.resume.Fork; c.repeated {
 			c.target = false // it trains where it was sampled
 			s.prefix--
 			return
 		}
 		s.forked = true
 	}
-	if c.replayed = s.replays.take(c.digest, own); c.replayed != nil {
+	if c.earlier = s.earlier.take(c.digest, own); c.earlier != nil {
 		return
 	}
-	before, left := "before its process died", s.replays
+	before, left := "before its process died", s.earlier
 	switch {
 	case s.origin != nil && !s.forked: // perhaps only a tool said something else before the first call that is sampled
 		before, left, c.refused = "in the trajectory that is forked", s.origin, s.prefix > 0
@@ -107,29 +107,29 @@ func (s *Session) answer(ctx context.Context, c *call, header http.Header) *engi
 	switch {
 	case c.refused:
 		return &engines.Result{Failure: &completion.Failure{Class: outcomes.FailDiverged, Text: "no recorded call asks this"}}
-	case c.replayed == nil:
+	case c.earlier == nil:
 		return s.recorder.engines.Call(ctx, s.group, c.request, header)
 	}
 	s.mu.Lock()
 	var prompt []int32
-	if len(c.replayed.Choices) > 0 {
-		prompt = chat.PromptIDs(s.tree.Messages, c.path.At, &c.replayed.Choices[0])
+	if len(c.earlier.Choices) > 0 {
+		prompt = chat.PromptIDs(s.tree.Messages, c.path.At, &c.earlier.Choices[0])
 	}
 	s.mu.Unlock()
-	r := engines.ReadWhole(c.request, c.replayed.body(c.request, prompt)) // a stream of the agent is made of it
-	r.Endpoint, r.Tries = c.replayed.Call.Endpoint, c.replayed.Call.Attempts
+	r := engines.ReadWhole(c.request, c.earlier.body(c.request, prompt)) // a stream of the agent is made of it
+	r.Endpoint, r.Tries = c.earlier.Call.Endpoint, c.earlier.Call.Attempts
 	return r
 }
 
-// noteAnswered hands out an answered call, or makes one that was replayed what it was. An
+// noteAnswered hands out an answered call, or makes one that got an earlier answer what that call was. An
 // answer that nothing can be trained on is not given again: the engine may be mended.
 func (s *Session) noteAnswered(c *call) {
 	recorded := &s.record.Calls[c.index]
-	if c.replayed != nil {
+	if c.earlier != nil {
 		tools := recorded.Tools
-		*recorded = c.replayed.Call
+		*recorded = c.earlier.Call
 		recorded.Tools, recorded.Repeated, recorded.Replayed = tools, c.repeated, !c.repeated
-		s.record.Replayed++
+		s.record.Earlier++
 		if c.repeated {
 			s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens)
 			recorded.Target, recorded.Attempts, recorded.Endpoint, recorded.LatencyMS = false, 0, "", 0
@@ -164,7 +164,7 @@ func (s *Session) keepNothing() {
 
 // keepPaid keeps what a call cost whose answer is not given again.
 func (s *Session) keepPaid(c *call) {
-	if paid := s.record.Calls[c.index]; s.resume.Keep != nil && c.replayed == nil && paid.PromptTokens+paid.CompletionTokens > 0 {
+	if paid := s.record.Calls[c.index]; s.resume.Keep != nil && c.earlier == nil && paid.PromptTokens+paid.CompletionTokens > 0 {
 		s.resume.Keep(Answered{Index: int32(c.index), Call: paid})
 	}
 }
@@ -213,7 +213,7 @@ func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 
 // Resume says how an attempt continues one whose process died, and which one it forks.
 type Resume struct {
-	Answered []Answered     // replayed: a request that equals one of theirs gets its answer, each once, and no engine is asked
+	Answered []Answered     // a request that equals one of theirs gets its answer, each once, and no engine is asked
 	Keep     func(Answered) // called with each call that an engine answered; may be nil
 	Strict   bool           // a request that equals none while some are left is refused, and the trajectory fails
 	Only     bool           // there is no engine: also if none are left

@@ -45,10 +45,10 @@ func TestReplay(t *testing.T) {
 			n = len(kept)
 		}
 		got, _ := b.record(i, recorder.Resume{Answered: kept[:n], Strict: true})
-		if got.Replayed != n || len(b.engine.Asked())-asked != len(want.Calls)-n || got.Diverged != "" {
-			t.Errorf("%d calls of %d: %d were replayed, %d asked, diverged %q", n, len(want.Calls), got.Replayed, len(b.engine.Asked())-asked, got.Diverged)
+		if got.Earlier != n || len(b.engine.Asked())-asked != len(want.Calls)-n || got.Diverged != "" {
+			t.Errorf("%d calls of %d: %d were replayed, %d asked, diverged %q", n, len(want.Calls), got.Earlier, len(b.engine.Asked())-asked, got.Diverged)
 		}
-		got.Replayed = 0
+		got.Earlier = 0
 		if d := cmp.Diff(want, got, volatile, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("%d of %d calls: %s", n, len(want.Calls), d)
 		}

@@ -123,8 +123,8 @@ func (b *harnessed) fork(number int) {
 	k := number / 3 % (whole + 1) // up to the first call whose answers it does not have whole
 	before := len(b.engine.Sampled())
 	rec, h := b.recordBy(&synthetic{seed: 1000}, number, recorder.Resume{Origin: answered, Fork: int32(k)})
-	if rec.Replayed != k || len(b.engine.Sampled())-before != h.calls-k {
-		b.t.Fatalf("trajectory %d at call %d: %d calls are repeated and %d of %d answers sampled", number, k, rec.Replayed,
+	if rec.Earlier != k || len(b.engine.Sampled())-before != h.calls-k {
+		b.t.Fatalf("trajectory %d at call %d: %d calls are repeated and %d of %d answers sampled", number, k, rec.Earlier,
 			len(b.engine.Sampled())-before, h.calls)
 	}
 	b.add(fmt.Sprint("fork of ", origin.TrajectoryID), rec)

@@ -50,7 +50,7 @@ type Session struct {
 
 	resume  Resume
 	prompts prompts // of the tree
-	replays answers // that were not replayed yet
+	earlier answers // that no request asked for yet
 	origin  answers // of the trajectory that is forked, as far as they were not asked for; nil for no fork
 	prefix  int     // calls of it that are to be repeated
 	once    bool    // answers are not given again
@@ -69,7 +69,7 @@ type call struct {
 
 	request  *apis.Request
 	digest   string    // of the request
-	replayed *Answered // the call that it repeats; nil: an engine answers
+	earlier  *Answered // the call that it repeats; nil: an engine answers
 	repeated bool      // of the trajectory that is forked
 	refused  bool      // it repeats none, and must
 }
@@ -117,8 +117,8 @@ type Record struct {
 	LostCall    *completion.Failure // how a target call failed at the engine that no later successful call followed, or nil
 	Abandoned   *completion.Failure // how a target call ended that the agent did not wait for and that no other call makes up for, or nil
 	Limit       string              // stop reason of a trajectory that exceeded a limit; "" for none
-	Replayed    int                 // calls that no engine was asked for
-	Diverged    string              // why a request was not one that could be replayed, while there were some: a Diverged constant, or ""
+	Earlier     int                 // calls that no engine was asked for
+	Diverged    string              // why a request equals none of the earlier calls, while there were some: a Diverged constant, or ""
 	AnswersLeft string              // DivergedEnd if answers are left that no request asked for, or ""
 }
 
@@ -141,7 +141,7 @@ func (s *Session) End() Record {
 	if c := s.abandoned(); c != nil {
 		record.Abandoned = &completion.Failure{Class: outcomes.FailAbandoned, Text: c.text()}
 	}
-	if len(s.replays) > 0 || s.origin != nil && !s.forked {
+	if len(s.earlier) > 0 || s.origin != nil && !s.forked {
 		record.AnswersLeft = DivergedEnd
 	}
 	if s.origin != nil && !s.forked && record.Untrainable == nil {
@@ -186,7 +186,7 @@ func (s *Session) begin(q *apis.Request, function, session string) *call {
 	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.Model, o.Model), request: q}
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
 	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.Tools, q.API.Name)
-	s.replay(c)
+	s.findEarlier(c)
 	if known := secret.From(s.ctx); q.Shows(known) ||
 		slices.ContainsFunc(s.tree.Messages[before:], func(m formats.Message) bool { return known.InMessage(&m, nil) }) {
 		s.reject(outcomes.FailSecret, SecretFound)
@@ -227,10 +227,10 @@ func (s *Session) end(c *call, r *engines.Result) {
 	}
 	recorded := &s.record.Calls[c.index]
 	defer func() { s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens) }()
-	if ended := s.recorder.opts.Ended; ended != nil && c.replayed == nil {
+	if ended := s.recorder.opts.Ended; ended != nil && c.earlier == nil {
 		defer func() { ended(*recorded) }()
 	}
-	if called := s.recorder.opts.Called; called != nil && c.replayed == nil {
+	if called := s.recorder.opts.Called; called != nil && c.earlier == nil {
 		called(c.model, c.request.API.Path, c.at, r.Failure)
 	}
 	recorded.Endpoint, recorded.Attempts = r.Endpoint, r.Tries
@@ -253,7 +253,7 @@ func (s *Session) end(c *call, r *engines.Result) {
 		recorded.PromptTokens = int32(len(a.PromptIDs))
 	}
 	recorded.LogprobsMode = s.recorder.opts.Logprobs[r.Endpoint]
-	if c.replayed == nil {
+	if c.earlier == nil {
 		s.checkModel(c, recorded, a)
 	}
 	s.addAnswer(c, r)
@@ -342,7 +342,7 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 // askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them, and
 // returns what to say of it.
 func (s *Session) askWholeAfter(r *engines.Result, c *call, f *completion.Failure) string {
-	if r.Events == nil || c.replayed != nil || f.Class != outcomes.FailNoLogprobs && f.Class != outcomes.FailLogprobMismatch {
+	if r.Events == nil || c.earlier != nil || f.Class != outcomes.FailNoLogprobs && f.Class != outcomes.FailLogprobMismatch {
 		return ""
 	}
 	s.recorder.engines.RememberRefused(r.Endpoint, c.request, c.request.Streamed())

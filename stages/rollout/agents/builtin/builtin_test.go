@@ -46,7 +46,7 @@ func made(t *testing.T, spec string) (agents.Agent, error) {
 // TestEveryAgentConforms: the package of each that is listed hands its agent
 // to the suite.
 func TestEveryAgentConforms(t *testing.T) {
-	source, err := os.ReadFile("agents.go")
+	source, err := os.ReadFile("builtin.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestEveryAgentConforms(t *testing.T) {
 		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(builtin.All.Names()))
 	}
 	for _, m := range listed {
-		files, _ := filepath.Glob(m[1] + "/*_test.go")
+		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")
 		tried := false
 		for _, f := range files {
 			text, err := os.ReadFile(f)

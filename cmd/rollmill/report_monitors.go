@@ -13,16 +13,16 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// replay gives the figures of a finished run to the monitors that keep those of every
+// tellMonitors gives the figures of a finished run to the monitors that keep those of every
 // epoch. An error ends the monitor, not the command.
-func replay(ctx context.Context, s *cli.Session, o *reportSettings, run report.Run) error {
+func tellMonitors(ctx context.Context, s *cli.Session, o *reportSettings, run report.Run) error {
 	for _, settings := range o.Monitors() {
 		m, err := settings.Open(monitors.Job{Command: s.Command, Log: s.Logger()})
 		if err != nil {
 			return err
 		}
 		if keeper, ok := m.(monitors.Keeper); ok {
-			if err := o.replayTo(ctx, keeper, run.Epochs); err != nil {
+			if err := tellMonitor(ctx, o, keeper, run.Epochs); err != nil {
 				s.Logger().Warn("a monitor failed; the report goes on", "monitor", m.Name(), "error", err)
 			}
 		}
@@ -30,7 +30,7 @@ func replay(ctx context.Context, s *cli.Session, o *reportSettings, run report.R
 	return nil
 }
 
-func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs []report.Epoch) error {
+func tellMonitor(ctx context.Context, o *reportSettings, m monitors.Keeper, epochs []report.Epoch) error {
 	name, root := o.Both()
 	for _, e := range epochs {
 		name = cmp.Or(e.RunID, name)
