@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -91,7 +92,7 @@ type Cost struct {
 }
 
 // read reads the attempts from the dataset of group.
-func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget) error {
+func (r *TryResult) read(ctx context.Context, uri string, prices watch.Budget) error {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget)
 	return r.converse(ctx, uri)
 }
 
-func (r *TryResult) add(t *formats.Trajectory, prices rollout.Budget) {
+func (r *TryResult) add(t *formats.Trajectory, prices watch.Budget) {
 	a := Attempt{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Generation: t.Generation, Status: t.Status,
 		StopReason:   t.StopReason,
 		FailureClass: t.FailureClass, Error: t.Error, Reward: t.Reward, Advantage: t.Advantage, Turns: len(t.Calls),

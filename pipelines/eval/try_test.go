@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // TestHints checks that the classes with hints exist.
@@ -29,7 +30,7 @@ func (count) Find(string) (i int, ok bool, e error) { return 3, true, nil }
 // attempts.
 func TestExtrapolation(t *testing.T) {
 	var r TryResult
-	prices := rollout.Budget{PromptPrice: 2, CompletionPrice: 10}
+	prices := watch.Budget{PromptPrice: 2, CompletionPrice: 10}
 	for range 2 {
 		r.add(&formats.Trajectory{PromptTokens: 100, CompletionTokens: 20, StartedAt: 1e6, FinishedAt: 5e6}, prices)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -89,7 +90,7 @@ func (o Options) Again(ctx context.Context, e int, policy *receipts.Policy, done
 }
 
 // round extends an epoch's rollouts in dir by what is planned there.
-func (o Options) round(ctx context.Context, e, n int, dir, next string, policy *receipts.Policy, left rollout.Budget,
+func (o Options) round(ctx context.Context, e, n int, dir, next string, policy *receipts.Policy, left watch.Budget,
 	done map[string]stages.Report) error {
 	env, accept := o.env(e, false), o.Curate.In.AcceptGates
 	previous, err := o.previous(ctx, e)

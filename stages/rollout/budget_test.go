@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -35,12 +36,12 @@ func TestBudgets(t *testing.T) {
 	one := quiet.Sampled()[0]
 	tokens := int64(len(one.Prompt) + len(one.IDs)) // about, for each trajectory
 	for name, c := range map[string]struct {
-		small, large rollout.Budget
+		small, large watch.Budget
 		says         string
 	}{
-		"tokens": {rollout.Budget{Tokens: 5 * tokens}, rollout.Budget{Tokens: 1000 * tokens}, "tokens"},
-		"money": {rollout.Budget{Money: 5 * float64(tokens), PromptPrice: 1e6, CompletionPrice: 1e6},
-			rollout.Budget{Money: 1e9, PromptPrice: 1e6, CompletionPrice: 1e6}, "money"},
+		"tokens": {watch.Budget{Tokens: 5 * tokens}, watch.Budget{Tokens: 1000 * tokens}, "tokens"},
+		"money": {watch.Budget{Money: 5 * float64(tokens), PromptPrice: 1e6, CompletionPrice: 1e6},
+			watch.Budget{Money: 1e9, PromptPrice: 1e6, CompletionPrice: 1e6}, "money"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, &engine{})
@@ -92,7 +93,7 @@ func TestSkipRest(t *testing.T) {
 	plain := run(t, options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 6))
 	o := options(e, filepath.Join(t.TempDir(), "out"), 6)
 	o.Concurrency = 1
-	o.Budget = rollout.Budget{Tokens: 1, SkipRest: true}
+	o.Budget = watch.Budget{Tokens: 1, SkipRest: true}
 	if r := run(t, o); r.Counts[outcomes.StatusSkipped] != 17 {
 		t.Errorf("%+v", r)
 	}
@@ -105,7 +106,7 @@ func TestSkipRest(t *testing.T) {
 			t.Fatalf("row %d: %+v", i+1, row)
 		}
 	}
-	o.Budget = rollout.Budget{}
+	o.Budget = watch.Budget{}
 	if r := run(t, o); !r.UpToDate {
 		t.Error("the dataset with skipped rows was made again unasked")
 	}
@@ -130,12 +131,12 @@ func TestRetriesCostNothingTwice(t *testing.T) {
 	plain := run(t, o)
 	half := int64(plain.Facts["prompt_tokens"]+plain.Facts["completion_tokens"]) / 2
 	o.Out.URI = filepath.Join(t.TempDir(), "out")
-	o.Budget = rollout.Budget{Tokens: half, SkipRest: true}
+	o.Budget = watch.Budget{Tokens: half, SkipRest: true}
 	r := run(t, o)
 	if kept := r.Counts[outcomes.StatusOK]; kept < 8 || kept > 11 {
 		t.Fatalf("%+v", r)
 	}
-	o.RetryFailed, o.Budget = true, rollout.Budget{Tokens: half * 5 / 4}
+	o.RetryFailed, o.Budget = true, watch.Budget{Tokens: half * 5 / 4}
 	for range 2 {
 		ctx, cancel := context.WithCancel(context.Background())
 		stop.Store(&cancel)

@@ -22,6 +22,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -267,12 +268,12 @@ func TestExtendWithinABudget(t *testing.T) {
 	run(t, options(e, base, 4))
 	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{example: "ex-0", n: 3}, planRow{example: "ex-2", n: 3})
 	o := extending(options(e, "", 4), base, p, filepath.Join(dir, "extended"))
-	o.Concurrency, o.Budget = 1, rollout.Budget{Tokens: 1, SkipRest: true}
+	o.Concurrency, o.Budget = 1, watch.Budget{Tokens: 1, SkipRest: true}
 	r := run(t, o)
 	if r.Counts[outcomes.StatusSkipped] != 5 || r.Rows != 18 {
 		t.Errorf("%+v", r)
 	}
-	o.Budget, o.RetryFailed = rollout.Budget{}, true
+	o.Budget, o.RetryFailed = watch.Budget{}, true
 	asked := len(e.Asked())
 	if r = run(t, o); r.Counts[outcomes.StatusOK] != 18 || len(e.Asked())-asked != 5 {
 		t.Errorf("%d calls: %+v", len(e.Asked())-asked, r)

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // DefaultConcurrency is the default of Options.Concurrency.
@@ -76,8 +77,8 @@ type Options struct {
 	RateLimit         float64       // requests a second to all endpoints together; 0 means no limit
 	// fewer calls at once when a token takes this many times as long as at best; 0 means never; default 10
 	Slowdown       *float64
-	Budget         Budget   // zero: none
-	MaxFailureRate *float64 // gate; nil means 0.5
+	Budget         watch.Budget // zero: none
+	MaxFailureRate *float64     // gate; nil means 0.5
 	// attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
 	RetryFailed  bool
 	ResumeFailed bool // with RetryFailed: attempts that the engine or the machine ended get the answers that they had

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // finished holds the columns of a journalled row that resuming needs.
@@ -78,7 +79,7 @@ func (d *done) attempts(slot int64) int32 {
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent. Those of another dataset, which carry copied, cost nothing.
-func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, carried *done, spent *Spending) (*done, error) {
+func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, carried *done, spent *watch.Spending) (*done, error) {
 	journal, err := journals.Open[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err

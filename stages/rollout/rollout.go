@@ -23,6 +23,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // Run runs this shard's examples and writes its part of the dataset. When ctx
@@ -154,7 +155,7 @@ func (o Options) attempted(ctx context.Context, t planning.Tasks, turn *turn, be
 		return nil, err
 	}
 	journal.Expected = t.Attempts()
-	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: Spending{Budget: o.Budget}}
+	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: watch.Spending{Budget: o.Budget}}
 	if r.origins, err = o.openOrigins(ctx, t); err != nil {
 		return nil, err
 	}
@@ -192,11 +193,11 @@ type runner struct {
 	calls    *calls
 	origins  *origins
 	stop     context.CancelCauseFunc // ends the run with an error
-	guard    Guard
+	guard    watch.Guard
 	kept     atomic.Int64 // trajectories that this process finished
-	warnings Warnings
+	warnings watch.Warnings
 	meter    *stages.Meter
-	spending Spending
+	spending watch.Spending
 	skip     bool // a budget was spent, and the rest is to be skipped
 }
 
@@ -213,7 +214,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	if err := o.checkFiles(left); err != nil {
 		return err
 	}
-	r.guard = Guard{Initial: o.MaxInitialFailures, Engine: o.MaxEngineFailures, Clock: o.Clock, Lost: o.lost, OthersWork: r.othersWork,
+	r.guard = watch.Guard{Initial: o.MaxInitialFailures, Engine: o.MaxEngineFailures, Clock: o.Clock, Lost: o.lost, OthersWork: r.othersWork,
 		Passed: !o.pays() || done.n > int64(len(done.failed))} // stored failures do not end the run, nor do any if an earlier process had one that did not fail
 	if o.asksEngine() {
 		logprobs, err := o.reach(ctx)
@@ -297,7 +298,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	r.guard.Wait()
 	r.spending.Left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
-	if ctx.Err() != nil || err == ErrTimeSpent {
+	if ctx.Err() != nil || err == watch.ErrTimeSpent {
 		err = nil // run or fillShard reports it
 	}
 	if err == nil && ctx.Err() == nil {
