@@ -116,8 +116,9 @@ $(DEMO)/held-out.jsonl: | build
 
 ##@ Check
 
-test: ## run the tests, with the seeds of every fuzz target
-	@$(GO) test -p 3 -json ./... | $(GO) run ./.ci/testsum .ci/skips
+SHORT ?= -short
+test: ## run the tests, with the seeds of every fuzz target and samples of long suites (SHORT= for all of them)
+	@$(GO) test -p 5 $(SHORT) -json ./... | $(GO) run ./.ci/testsum .ci/skips
 
 ACTIONS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 check: ## check formatting, go.mod and the workflows; run vet and staticcheck

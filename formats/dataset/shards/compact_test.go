@@ -259,7 +259,7 @@ func TestCompactKilledAnywhere(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {
 		step := 7
-		if strings.HasPrefix(uri, "mem:") || os.Getenv("COUNT") != "" {
+		if strings.HasPrefix(uri, "mem:") || !testing.Short() {
 			step = 1
 		}
 		for after := 0; ; after += step {

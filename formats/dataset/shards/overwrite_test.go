@@ -172,10 +172,14 @@ func check(t *testing.T, err error) {
 // fails because the object exists. Whichever response is lost, the dataset has
 // its parts, and nothing else is left after the command was run again.
 func TestLostAnswersLoseNothing(t *testing.T) {
+	seeds := int64(8)
+	if testing.Short() {
+		seeds = 2
+	}
 	for name, lost := range map[string]error{"exists": storage.ErrExist, "temporary": storage.ErrTemporary} {
 		t.Run(name, func(t *testing.T) {
 			places(t, func(t *testing.T, uri string) {
-				for seed := range int64(8) {
+				for seed := range seeds {
 					uri := sibling(uri, "-"+string(rune('a'+seed)))
 					chance := rand.New(rand.NewPCG(uint64(seed), 0))
 					var mu sync.Mutex
@@ -211,6 +215,7 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 // The same for an object store whose connections break after the request was
 // executed.
 func TestLostAnswersOfAnObjectStore(t *testing.T) {
+	t.Parallel()
 	s := s3test.Start(t)
 	for seed := range int64(2) {
 		uri := s.URI("lost/" + string(rune('a'+seed)))
