@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
+	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/view"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -42,7 +43,7 @@ type viewSettings struct {
 	settings.RunPlace
 	Listen string
 	Open   bool
-	Prices view.Prices
+	Prices report.Prices
 }
 
 func newViewSettings() *viewSettings {

@@ -296,12 +296,29 @@ func (s *summary) sample() *Sample {
 	}
 	for name, m := range s.named {
 		if out.Rewards == nil {
-			out.Rewards, out.RewardStdErrs, out.weights = map[string]float64{}, map[string]float64{}, map[string]float64{}
+			out.Rewards, out.RewardStdErrs, out.Weights = map[string]float64{}, map[string]float64{}, map[string]float64{}
 		}
-		out.Rewards[name], out.weights[name] = m.sum/float64(m.n), m.weight
+		out.Rewards[name], out.Weights[name] = m.sum/float64(m.n), m.weight
 		if e := m.errors.Err(); e != nil {
 			out.RewardStdErrs[name] = *e
 		}
 	}
 	return out
+}
+
+// each calls f with the rows of a table, in order.
+func each[T any](ctx context.Context, d *dataset.Dataset, table string, f func(int64, *T)) error {
+	all := d.All()
+	if table != "" {
+		all.Rows = d.Tables[table].Rows
+	}
+	row := int64(0)
+	for t, err := range dataset.Each[T](ctx, d, table, all) {
+		if err != nil {
+			return err
+		}
+		f(row, t)
+		row++
+	}
+	return nil
 }

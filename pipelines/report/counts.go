@@ -122,3 +122,15 @@ func sortedPairs(pairs map[[2]float64]int) [][2]float64 {
 		return cmp.Or(cmp.Compare(pairs[b], pairs[a]), slices.Compare(a[:], b[:]))
 	})
 }
+
+// spread returns at most n of the epochs, the first and the last among them.
+func spread[E any](epochs []E, n int) []E {
+	if len(epochs) <= n {
+		return epochs
+	}
+	out := make([]E, n)
+	for i := range out {
+		out[i] = epochs[i*(len(epochs)-1)/(n-1)]
+	}
+	return out
+}

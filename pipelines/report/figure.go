@@ -205,3 +205,9 @@ func (f figure) view(alt string) (FigureView, error) {
 	}
 	return v, nil
 }
+
+// file is a figure, or another file of the report.
+type file struct {
+	name string
+	data []byte
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -52,7 +53,7 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 	}
 	for _, r := range training {
 		if e := of[r.Epoch]; e != nil {
-			e.Train.StdErr, e.Train.RewardStdErrs, e.Train.weights = r.StdErr, r.RewardStdErrs, weightsOf(r)
+			e.Train.StdErr, e.Train.RewardStdErrs, e.Train.Weights = r.StdErr, r.RewardStdErrs, weightsOf(r)
 		}
 	}
 	for _, r := range validation {
@@ -65,12 +66,12 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 		}
 		of[r.Epoch].Validation = &Sample{Examples: n, Groups: n, Scored: r.NumScored, Mean: r.AvgReward, Min: r.MinReward,
 			Max:     r.MaxReward,
-			Rewards: r.Rewards, StdErr: r.StdErr, RewardStdErrs: r.RewardStdErrs, weights: weightsOf(r)}
+			Rewards: r.Rewards, StdErr: r.StdErr, RewardStdErrs: r.RewardStdErrs, Weights: weightsOf(r)}
 	}
 	out := make([]Epoch, 0, len(of))
 	for _, e := range slices.Sorted(maps.Keys(of)) {
 		for _, s := range of[e].Scores {
-			s.weights = weightsOf(reward{Rewards: s.Rewards})
+			s.Weights = weightsOf(reward{Rewards: s.Rewards})
 		}
 		out = append(out, *of[e])
 	}
@@ -113,5 +114,91 @@ func (m *metrics) epoch() *Epoch {
 	return e
 }
 
-// RewardView returns the figure of a run's rewards by epoch, with bands of 95 %.
-func RewardView(run Run) (FigureView, error) { return rewardFigure(run).view("Rewards by epoch") }
+// metrics is a line of training_metrics.jsonl: the harness's fields, under its
+// names, and then ours. The harness's averages count a missing reward as 0; ours
+// exclude it, and are null if nothing was scored.
+type metrics struct {
+	Epoch                int              `json:"epoch"`
+	Timestamp            time.Time        `json:"timestamp"`
+	RunID                string           `json:"run_id"`
+	AvgReward            *float64         `json:"avg_reward"`
+	MinReward            *float64         `json:"min_reward"`
+	MaxReward            *float64         `json:"max_reward"`
+	NumTrajectories      int64            `json:"num_trajectories"`
+	NumGroups            int64            `json:"num_groups"`
+	FilteredTrajectories int64            `json:"filtered_trajectories"`
+	FilteredGroups       int64            `json:"filtered_groups"`
+	FilteredAvgReward    *float64         `json:"filtered_avg_reward"`
+	FilteredMinReward    *float64         `json:"filtered_min_reward"`
+	FilteredMaxReward    *float64         `json:"filtered_max_reward"`
+	CurriculumPercentile *float64         `json:"curriculum_percentile"`
+	CurriculumState      *curriculumState `json:"curriculum_state,omitempty"`
+
+	NumScored  int64              `json:"num_scored"`
+	NumFailed  int64              `json:"num_failed"`
+	FlatGroups int64              `json:"flat_groups"`
+	Rewards    map[string]float64 `json:"rewards,omitempty"` // mean of each named reward
+	Scores     map[string]*Sample `json:"scores,omitempty"`  // further score datasets, by the folder's name
+	Drops      map[string]int64   `json:"drops,omitempty"`
+	Submission string             `json:"submission,omitempty"` // the receipt's state
+	StepBefore *int64             `json:"step_before,omitempty"`
+	StepAfter  *int64             `json:"step_after,omitempty"`
+	Trainer    map[string]float64 `json:"trainer,omitempty"` // the trainer's metrics
+
+	Sequences map[string]receipts.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
+
+	Took
+}
+
+type reward struct {
+	Epoch           int       `json:"epoch"`
+	Timestamp       time.Time `json:"timestamp"`
+	AvgReward       *float64  `json:"avg_reward"`
+	MinReward       *float64  `json:"min_reward"`
+	MaxReward       *float64  `json:"max_reward"`
+	NumTrajectories *int64    `json:"num_trajectories,omitempty"`
+	NumExamples     *int64    `json:"num_examples,omitempty"`
+
+	NumScored int64              `json:"num_scored"`
+	StdErr    *float64           `json:"std_err,omitempty"` // of avg_reward
+	Rewards   map[string]float64 `json:"rewards,omitempty"`
+
+	RewardStdErrs map[string]float64 `json:"reward_std_errs,omitempty"`
+	RewardWeights map[string]float64 `json:"reward_weights,omitempty"`
+
+	// Of an epoch that has only a validation, and so no line in training_metrics.jsonl.
+	Scores map[string]*Sample `json:"scores,omitempty"`
+	Took
+}
+
+// The names of the history files.
+const (
+	metricsFile    = "training_metrics.jsonl"
+	trainingFile   = "reward_history.json"
+	validationFile = "validation_history.json"
+)
+
+func metricsOf(e Epoch) metrics {
+	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min,
+		MaxReward:       e.Train.Max,
+		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored,
+		NumFailed:  e.Train.Failed,
+		FlatGroups: e.Flat, Scores: e.Scores, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Took: e.Took}
+	if k := e.Kept; k != nil {
+		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups
+		m.FilteredAvgReward, m.FilteredMinReward, m.FilteredMaxReward = k.Mean, k.Min, k.Max
+	}
+	if e.Curriculum != nil {
+		m.CurriculumPercentile = &e.Curriculum.Share
+	}
+	if r := e.Receipt; r != nil {
+		m.Submission, m.StepBefore, m.StepAfter, m.Trainer, m.Sequences = r.State, r.StepBefore, r.StepAfter, r.Metrics, r.Sequences
+	}
+	return m
+}
+
+func rewardOf(e Epoch, s *Sample, trajectories, examples *int64) reward {
+	return reward{Epoch: e.Epoch, Timestamp: e.Time, AvgReward: s.Mean, MinReward: s.Min, MaxReward: s.Max,
+		NumTrajectories: trajectories, NumExamples: examples, NumScored: s.Scored, StdErr: s.StdErr, Rewards: s.Rewards,
+		RewardStdErrs: s.RewardStdErrs, RewardWeights: s.Weights}
+}

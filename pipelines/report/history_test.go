@@ -55,7 +55,7 @@ func TestHistoryHasTheFigures(t *testing.T) {
 			}
 			for _, v := range []struct{ got, want any }{
 				{s.got.Mean, s.want.Mean}, {s.got.Min, s.want.Min}, {s.got.Max, s.want.Max}, {s.got.StdErr, s.want.StdErr}, {s.got.Scored, s.want.Scored},
-				{s.got.Rewards, s.want.Rewards}, {s.got.RewardStdErrs, s.want.RewardStdErrs}, {s.got.weights, s.want.weights},
+				{s.got.Rewards, s.want.Rewards}, {s.got.RewardStdErrs, s.want.RewardStdErrs}, {s.got.Weights, s.want.Weights},
 			} {
 				if !reflect.DeepEqual(v.got, v.want) {
 					t.Errorf("epoch %d: %+v, want %+v", i, v.got, v.want)
@@ -63,8 +63,12 @@ func TestHistoryHasTheFigures(t *testing.T) {
 			}
 		}
 	}
-	if got, want := panels(epochs), panels(run.Epochs); !reflect.DeepEqual(got, want) {
-		t.Errorf("the figure shows %+v, want %+v", got, want)
+	got, err := RewardView(Run{Root: run.Root, Epochs: epochs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := RewardView(Run{Root: run.Root, Epochs: run.Epochs}); err != nil || got != want {
+		t.Errorf("the figure shows something else: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(root, trainingFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

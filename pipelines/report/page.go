@@ -30,7 +30,6 @@ const (
 	textBytes = 3_000_000
 
 	maxEpochs   = 200 // rows of a table
-	maxRewards  = 100 // named rewards that are listed
 	maxFindings = 100
 )
 
@@ -161,16 +160,4 @@ func (s *study) trajectories(ctx context.Context, p *sheet, budget int) error {
 		}
 	}
 	return nil
-}
-
-// spread returns at most n of the epochs, the first and the last among them.
-func spread[E any](epochs []E, n int) []E {
-	if len(epochs) <= n {
-		return epochs
-	}
-	out := make([]E, n)
-	for i := range out {
-		out[i] = epochs[i*(len(epochs)-1)/(n-1)]
-	}
-	return out
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/xml"
 	"fmt"
 	"image"
 	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -251,65 +249,5 @@ func TestPageOfValidationOnly(t *testing.T) {
 	writeScores(t, root+"/epoch-0/validation", [][]*float64{{ptr(0.25)}, {nil}})
 	if page := makePage(t, root); !strings.Contains(page, "No epoch has groups") || !strings.Contains(page, "validation: a #0") {
 		t.Error("the page of a validation has no trajectory")
-	}
-}
-
-func TestRewardsOfDifferentNamesShareNoAxis(t *testing.T) {
-	mean := 0.5
-	of := func(name string) *Sample {
-		return &Sample{Mean: &mean, Rewards: map[string]float64{name: 1}, weights: map[string]float64{name: 1}}
-	}
-	if p := panels([]Epoch{{Train: of("tree"), Validation: of("won")}}); len(p) != 2 || p[0].axis != "training reward: tree" ||
-		p[1].axis != "validation reward: won" {
-		t.Errorf("different rewards: %+v", p)
-	}
-	if p := panels([]Epoch{{Train: of("won"), Validation: of("won")}}); len(p) != 1 || len(p[0].lines) != 3 {
-		t.Errorf("the same reward: %+v", p)
-	}
-}
-
-func TestFiguresAreXMLAndHaveASansFace(t *testing.T) {
-	mean := 0.5
-	for n, run := range []Run{{}, {Root: `<&">`, Epochs: []Epoch{{Train: &Sample{Mean: &mean}}}}} {
-		data, err := rewardFigure(run).svg(light)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := xml.Unmarshal(data, new(struct{})); err != nil || !bytes.Contains(data, []byte("sans-serif")) || bytes.Contains(data, []byte("Serif")) {
-			t.Errorf("figure %d: %v", n, err)
-		}
-	}
-	wide := Scatter{Title: "reward"}
-	for i := range 5000 {
-		wide.Points = append(wide.Points, [2]float64{math.Sin(float64(i)), math.Cos(float64(i) / 3)})
-	}
-	for _, s := range []Scatter{{}, {Points: [][2]float64{{1, 1}, {1, 0}}}, wide} {
-		if _, err := s.SVG(); err != nil {
-			t.Error(err)
-		}
-		if _, err := s.PNG(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestWholeTicks(t *testing.T) {
-	for _, high := range []float64{0.5, 1, 15, 99, 1234} {
-		ticks := wholeTicks(16).Ticks(-0.5, high)
-		if len(ticks) == 0 || len(ticks) > 17 || ticks[0].Label != "0" {
-			t.Errorf("to %v: %v", high, ticks)
-		}
-	}
-}
-
-func TestCountsNest(t *testing.T) {
-	var c counts
-	for i := range 100_000 {
-		c.add(float64(i) * 1.5)
-	}
-	c.add(math.NaN())
-	c.add(1e30)
-	if c.n != 100_001 || len(c.bins) > maxBins || c.low() != 0 || c.high() > 1e30 || c.high() < 0.99e30 {
-		t.Errorf("%d values in %d bins from %v to %v", c.n, len(c.bins), c.low(), c.high())
 	}
 }

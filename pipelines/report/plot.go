@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/rollmill/rollmill/pipelines/look/text"
-	"github.com/rollmill/rollmill/storage"
 )
 
 // panel is one plot over epochs: the lines of one reward.
@@ -79,17 +78,6 @@ func panels(epochs []Epoch) []panel {
 	return out
 }
 
-// partsOf returns the weights of the named rewards of all epochs.
-func partsOf(epochs []Epoch, of func(Epoch) *Sample) map[string]float64 {
-	out := map[string]float64{}
-	for _, e := range epochs {
-		if s := of(e); s != nil {
-			maps.Copy(out, s.weights)
-		}
-	}
-	return out
-}
-
 // single returns the name of the only reward, as part of a label.
 func single(parts map[string]float64) (label string) {
 	for name := range parts {
@@ -127,14 +115,6 @@ func (l *line) add(x, v float64, err *float64) {
 	l.points = append(l.points, p)
 }
 
-// meanOf returns the mean reward, or nil.
-func meanOf(s *Sample) *float64 {
-	if s == nil {
-		return nil
-	}
-	return s.Mean
-}
-
 // rewardFigure draws the rewards of a run by epoch with bands of 95 % (see
 // clusters.Clusters), and the curriculum's share of groups.
 func rewardFigure(run Run) figure {
@@ -161,21 +141,6 @@ func rewardFigure(run Run) figure {
 		}
 		return out, nil
 	}}
-}
-
-// title names a run in a plot.
-func (r Run) title() string {
-	id := ""
-	for _, e := range r.Epochs {
-		if e.RunID != "" {
-			id = e.RunID
-		}
-	}
-	_, name := storage.Split(r.Root)
-	if id == "" || id == name {
-		return text.Short(name, 60)
-	}
-	return fmt.Sprintf("%s (%s)", text.Short(name, 40), text.Short(id, 36))
 }
 
 // banded reports whether a line has a band.
@@ -305,3 +270,6 @@ func (limit wholeTicks) Ticks(low, high float64) []plot.Tick {
 
 var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CircleGlyph{},
 	draw.SquareGlyph{}, draw.TriangleGlyph{}}
+
+// RewardView returns the figure of a run's rewards by epoch, with bands of 95 %.
+func RewardView(run Run) (FigureView, error) { return rewardFigure(run).view("Rewards by epoch") }

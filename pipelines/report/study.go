@@ -3,14 +3,11 @@ package report
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
-	"github.com/rollmill/rollmill/formats/decision"
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/run"
@@ -27,68 +24,6 @@ type study struct {
 	lists            []*GroupList // of the last epoch that was grouped
 	listsEpoch       int
 	strata           []*stratum
-}
-
-// GroupList is a list of a few groups.
-type GroupList struct {
-	Title  string
-	Groups []*ShownGroup
-	before func(a, b *ShownGroup) int
-}
-
-// ShownGroup is a group of a GroupList.
-type ShownGroup struct {
-	formats.GroupStats
-	Members []ShownMember
-}
-
-// ShownMember is a member of a ShownGroup.
-type ShownMember struct {
-	ID                string
-	Reward, Advantage *float64
-}
-
-const (
-	maxGroups  = 8  // in a list
-	maxMembers = 32 // of a group that are shown
-)
-
-// add offers a group to a list.
-func (l *GroupList) add(g *ShownGroup) {
-	at, _ := slices.BinarySearchFunc(l.Groups, g, l.before)
-	if at < maxGroups {
-		l.Groups = slices.Insert(l.Groups, at, g)
-		l.Groups = l.Groups[:min(len(l.Groups), maxGroups)]
-	}
-}
-
-func newLists() []*GroupList {
-	mean := func(a, b *ShownGroup) int { return cmp.Compare(*a.Mean, *b.Mean) }
-	id := func(a, b *ShownGroup) int { return cmp.Compare(a.GroupID, b.GroupID) }
-	return []*GroupList{
-		{"Best", nil, func(a, b *ShownGroup) int { return cmp.Or(mean(b, a), id(a, b)) }},
-		{"Worst", nil, func(a, b *ShownGroup) int { return cmp.Or(mean(a, b), id(a, b)) }},
-		{"Most uncertain", nil, func(a, b *ShownGroup) int { return cmp.Or(cmp.Compare(*b.StdPop, *a.StdPop), id(a, b)) }},
-	}
-}
-
-// offer adds a group to the lists that it belongs to.
-func offer(lists []*GroupList, g *formats.GroupStats) {
-	if g.Mean == nil || g.StdPop == nil {
-		return
-	}
-	for i, l := range lists {
-		if i < 2 || *g.StdPop > 0 {
-			l.add(&ShownGroup{GroupStats: *g})
-		}
-	}
-}
-
-// GroupLists returns the best, the worst and the most uncertain groups of a dataset of
-// groups, without their members.
-func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
-	lists := newLists()
-	return lists, each(ctx, d, schema.TableGroups, func(_ int64, g *formats.GroupStats) { offer(lists, g) })
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
@@ -241,67 +176,9 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 
 func (s *study) hasGroups() bool { return len(s.lists[0].Groups) > 0 }
 
-// extremes returns the members of the greatest and of the least reward.
-func (g *ShownGroup) extremes() []ShownMember {
-	var out []ShownMember
-	for _, m := range g.Members {
-		switch {
-		case m.Reward == nil:
-		case len(out) == 0:
-			out = []ShownMember{m, m}
-		case *m.Reward > *out[0].Reward:
-			out[0] = m
-		case *m.Reward < *out[1].Reward:
-			out[1] = m
-		}
-	}
-	return out
-}
-
 func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
 	if s.funnel == nil {
 		s.funnel, s.funnelEpoch = FunnelOf(d), e
-	}
-	return nil
-}
-
-// Funnel is what the rules of curate refused.
-type Funnel struct {
-	Steps []decision.FunnelStep // rules that refused something
-	Start int64                 // trajectories that it began with
-	Quiet int                   // rules that refused nothing
-}
-
-// FunnelOf returns the funnel of a curated dataset, nil if another program wrote it.
-func FunnelOf(d *dataset.Dataset) *Funnel {
-	var state decision.CurateState
-	if json.Unmarshal(d.State, &state) != nil {
-		return nil
-	}
-	f := &Funnel{Start: d.Counts["kept"] + d.Counts["dropped"]}
-	for _, step := range decision.Funnel(state.Order, int64(d.Facts["groups"]), f.Start, d.Facts) {
-		if step.Trajectories > 0 || step.Groups > 0 {
-			f.Steps = append(f.Steps, step)
-		} else {
-			f.Quiet++
-		}
-	}
-	return f
-}
-
-// each calls f with the rows of a table, in order.
-func each[T any](ctx context.Context, d *dataset.Dataset, table string, f func(int64, *T)) error {
-	all := d.All()
-	if table != "" {
-		all.Rows = d.Tables[table].Rows
-	}
-	row := int64(0)
-	for t, err := range dataset.Each[T](ctx, d, table, all) {
-		if err != nil {
-			return err
-		}
-		f(row, t)
-		row++
 	}
 	return nil
 }

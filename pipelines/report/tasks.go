@@ -52,8 +52,8 @@ func ChangedTasks(ctx context.Context, rollouts []*dataset.Dataset) ([]string, e
 	return out, nil
 }
 
-// changedTasks returns what ChangedTasks says of a run, a line an epoch.
-func changedTasks(ctx context.Context, root string, epochs []Epoch) (lines []string, err error) {
+// adviseTasks returns what ChangedTasks says of a run, a line an epoch.
+func adviseTasks(ctx context.Context, root string, epochs []Epoch) (lines []string, err error) {
 	var rollouts []*dataset.Dataset
 	var numbers []int
 	for _, e := range epochs {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -75,36 +74,6 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 	return append(out, Tile{"Time", (time.Duration(math.Round(total)) * time.Second).String(), "all stages", seconds})
 }
 
-// Sides are the samples whose rewards are followed, by name.
-func Sides(yield func(string, func(Epoch) *Sample) bool) {
-	_ = yield("Validation", validation) && yield("Training", train)
-}
-
-func train(e Epoch) *Sample      { return e.Train }
-func kept(e Epoch) *Sample       { return e.Kept }
-func validation(e Epoch) *Sample { return e.Validation }
-
-// Cost returns what all epochs used.
-func (r Run) Cost() (c Cost) {
-	for _, e := range r.Epochs {
-		c.Calls += e.Cost.Calls
-		c.PromptTokens += e.Cost.PromptTokens
-		c.CompletionTokens += e.Cost.CompletionTokens
-	}
-	return c
-}
-
-// Tokens returns the tokens of prompts and of completions.
-func (c Cost) Tokens() int64 { return c.PromptTokens + c.CompletionTokens }
-
-// Total returns the seconds of all stages.
-func (e Epoch) Total() (total float64) {
-	for _, s := range e.Seconds {
-		total += s
-	}
-	return total
-}
-
 func rewardTile(epochs []Epoch, name string, of func(Epoch) *Sample) (t Tile, has bool) {
 	var first, last *Sample
 	var since int
@@ -123,7 +92,7 @@ func rewardTile(epochs []Epoch, name string, of func(Epoch) *Sample) (t Tile, ha
 	if last == nil {
 		return t, false
 	}
-	t.Value, t.Note = text.Number(last.Mean), page.Half(last.StdErr)
+	t.Value, t.Note = text.Number(last.Mean), text.Half(last.StdErr)
 	if first != last {
 		t.Note = strings.TrimPrefix(fmt.Sprintf("%s, %+.4f since epoch\u00a0%d", t.Note, *last.Mean-*first.Mean, since), ", ")
 	}
@@ -151,6 +120,9 @@ func shareTile(run Run, name string, of func(Epoch) *Sample, part func(*Sample) 
 	return t
 }
 
+// maxRewards is how many named rewards are listed.
+const maxRewards = 100
+
 // Components returns the named rewards of training, of what was kept, of validation and of
 // further scores, by name.
 func Components(epochs []Epoch) (out []Tile) {
@@ -167,19 +139,4 @@ func Components(epochs []Epoch) (out []Tile) {
 	}
 	slices.SortFunc(out, func(a, b Tile) int { return strings.Compare(a.Name, b.Name) })
 	return out[:min(len(out), maxRewards)]
-}
-
-// only returns a sample whose reward is a named one.
-func (s *Sample) only(name string) *Sample {
-	out := &Sample{}
-	if s == nil {
-		return out
-	}
-	if v, has := s.Rewards[name]; has {
-		out.Mean = &v
-	}
-	if e, has := s.RewardStdErrs[name]; has {
-		out.StdErr = &e
-	}
-	return out
 }

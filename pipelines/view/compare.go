@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -62,7 +63,7 @@ func (s *Server) comparePage(r *http.Request) (any, error) {
 	var lists []*listing
 	var curves []report.Run
 	for _, run := range runs {
-		l, err := all.named(run)
+		l, err := named(all, run)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +173,7 @@ func (m *compareModel) examples(ctx context.Context, s *Server, lists []*listing
 				flips[example] = &flip{Example: example, least: 1}
 			}
 			if v := flips[example]; v != nil && len(v.Cells) == run && g.Valid > 0 {
-				v.Cells = append(v.Cells, flipCell{link("d", f.Key, "g", x.GroupID(n)), g.Solved})
+				v.Cells = append(v.Cells, flipCell{page.Link("d", f.Key, "g", x.GroupID(n)), g.Solved})
 				v.least, v.most = min(v.least, g.Solved), max(v.most, g.Solved)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"path"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -47,9 +47,9 @@ func (f *Found) at() string { return f.Key + "@" + f.Written.String() }
 // Link returns the path of the dataset's page.
 func (f *Found) Link() string {
 	if f.Live() {
-		return link("d", f.Key, "live")
+		return page.Link("d", f.Key, "live")
 	}
-	return link("d", f.Key)
+	return page.Link("d", f.Key)
 }
 
 // listing is what is below a root.
@@ -287,71 +287,57 @@ func (l *listing) rollout(epoch int) *Found {
 	return last
 }
 
-// find returns the dataset that a request names.
-func (s *Server) find(r *http.Request) (*Found, error) {
-	return s.lookup(r.Context(), segment(r, "key"))
-}
+// historyFiles are the report's files that the run page reads.
+var historyFiles = []string{"training_metrics.jsonl", "reward_history.json", "validation_history.json"}
 
-// lookup returns the dataset with a key. Only what the listing found has one.
-func (s *Server) lookup(ctx context.Context, key string) (*Found, error) {
-	if f := s.datasets.complete(ctx, key); f != nil {
-		return f, nil
-	}
-	l, err := s.datasets.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if f := l.byKey[key]; f != nil {
-		return f, nil
-	}
-	return nil, missing("no dataset %q in this run", key)
-}
-
-// opened returns the dataset of a request, open. Of one that is not complete it is what
-// the journal has of the request's group or trajectory. A gate's refusal does not keep it
-// closed. Its manifest is read once.
-func (s *Server) opened(r *http.Request) (*Found, *dataset.Dataset, error) {
-	f, err := s.find(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	if f.Live() {
-		d, err := s.underway(r, f)
-		return f, d, err
-	}
-	d, err := s.open(r.Context(), f)
-	return f, d, err
-}
-
-// found is what was read, or what is wrong with it.
-type found[T any] struct {
-	is  T
-	err error
-}
-
-func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
-	if !f.Complete { // opening it could write its manifest, which is the writer's business
-		return nil, missing("%s is not complete", f.Key)
-	}
-	o, err := s.openings.Of(f.at(), func() (found[*dataset.Dataset], error) {
-		d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
-		if err != nil && statusOf(err) != http.StatusUnprocessableEntity {
-			return found[*dataset.Dataset]{}, err // the next request reads again
+// lastWritten returns when what is in the folder of a dataset was written, as the last
+// listing has it.
+func (c *catalogue) lastWritten(d *dataset.Dataset) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	folder, _ := storage.Split(d.URI())
+	var out []string
+	for _, f := range c.last.found {
+		if at, _ := storage.Split(storage.Redact(f.URI)); at == folder {
+			out = append(out, f.Key+" "+f.Written.String())
 		}
-		return found[*dataset.Dataset]{d, err}, nil
-	})
-	return o.is, cmp.Or(err, o.err)
+	}
+	return strings.Join(out, "\n")
 }
 
-// openAll reads the manifests of complete datasets at once, so that opening them costs
-// nothing afterwards. What is wrong with one is for whoever opens it.
-func (s *Server) openAll(ctx context.Context, found []*Found) error {
-	var all sync.WaitGroup
+// input returns the dataset that one with a key refers to by a path, nil if the last
+// listing does not have it.
+func (c *catalogue) input(key string, ref manifest.Ref) *Found {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || !strings.HasPrefix(ref.URI, "../") {
+		return nil
+	}
+	return c.last.byKey[path.Join(key, ref.URI)]
+}
+
+// finished returns the complete datasets of an epoch and its receipt by stage, as the
+// report counts them: those of the last extension that is scored.
+func finished(found []*Found) map[string]*Found {
+	all := map[string]*Found{}
 	for _, f := range found {
-		if f.Complete {
-			all.Go(func() { _, _ = s.open(ctx, f) })
+		if f.Complete || f.Receipt {
+			all[f.Stage] = f
 		}
 	}
-	all.Wait()
-	return ctx.Err()
+	last := ""
+	for all[last+"extended/score"] != nil {
+		last += "extended/"
+	}
+	out := map[string]*Found{}
+	for _, stage := range stageOrder {
+		from := last
+		if strings.HasPrefix(stage, "validation/") {
+			from = ""
+		}
+		if f := all[from+stage]; f != nil {
+			out[stage] = f
+		}
+	}
+	return out
 }

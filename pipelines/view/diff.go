@@ -56,7 +56,7 @@ func (s *Server) diffPage(r *http.Request) (any, error) {
 	case m.A != "" && m.B != "":
 		return m, s.diff(r.Context(), m)
 	case a != "":
-		return nil, elsewhere(withQuery("/diff", "a", a, "b", b, "reward", m.Reward))
+		return nil, elsewhere(page.WithQuery("/diff", "a", a, "b", b, "reward", m.Reward))
 	}
 	return m, nil
 }
@@ -118,7 +118,7 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		return err
 	}
 	for _, v := range m.Diff.Movers {
-		m.Movers = append(m.Movers, mover{v, link("d", m.B, "t", v.TrajectoryID), moved(&v, m.Diff.Changes)})
+		m.Movers = append(m.Movers, mover{v, page.Link("d", m.B, "t", v.TrajectoryID), moved(&v, m.Diff.Changes)})
 	}
 	for _, c := range m.Diff.Changes {
 		m.Names = append(m.Names, c.Name)

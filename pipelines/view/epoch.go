@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -74,7 +75,7 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	one := []report.Epoch{m.Epoch}
-	m.Tiles, m.Components = report.Tiles(report.Run{Epochs: one}, s.prices.of), report.Components(one)
+	m.Tiles, m.Components = report.Tiles(report.Run{Epochs: one}, s.prices.Of), report.Components(one)
 	m.epochRow.Epoch.Epoch = e
 	if err := m.read(r.Context(), s, finished(all[e])); err != nil || e == 0 {
 		return m, err
@@ -165,7 +166,7 @@ func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
 func (s *Server) trail(run string) []Crumb {
 	out := []Crumb{{s.name(), "/"}}
 	if run != "" {
-		out = append(out, Crumb{run, link("r", run)})
+		out = append(out, Crumb{run, page.Link("r", run)})
 	}
 	return out
 }
@@ -173,9 +174,9 @@ func (s *Server) trail(run string) []Crumb {
 // epochLink returns the path of an epoch's page.
 func epochLink(run string, epoch int) string {
 	if run == "" {
-		return link("e", epoch)
+		return page.Link("e", epoch)
 	}
-	return link("r", run, "e", epoch)
+	return page.Link("r", run, "e", epoch)
 }
 
 // trailOf returns the way to a page of a dataset: the run, its epoch, the dataset.

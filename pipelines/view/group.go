@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -72,8 +73,8 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 		return nil, missing("no group %q in %s", id, f.Key)
 	}
 	m := &groupModel{Frame: Frame{Title: "Group " + id,
-		Trail: append(s.trailOf(f), Crumb{"groups", listed(r, link("d", f.Key, "groups"))})},
-		Path: link("d", f.Key, "g", id), WholeURL: listed(r, link("d", f.Key, "g", id)), Components: x.Components()}
+		Trail: append(s.trailOf(f), Crumb{"groups", listed(r, page.Link("d", f.Key, "groups"))})},
+		Path: page.Link("d", f.Key, "g", id), WholeURL: listed(r, page.Link("d", f.Key, "g", id)), Components: x.Components()}
 	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
 	number, _ := x.GroupOf(id)
 	m.Facts = factsOf(x, number, rows)
@@ -83,7 +84,7 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 	m.Left = len(rows) - len(m.Members)
 	m.A = cmp.Or(r.FormValue("a"), m.Members[0].ID)
 	m.B = cmp.Or(r.FormValue("b"), m.Members[min(1, len(m.Members)-1)].ID)
-	url := func(n uint32) string { return listed(r, link("d", f.Key, "g", x.GroupID(n))) }
+	url := func(n uint32) string { return listed(r, page.Link("d", f.Key, "g", x.GroupID(n))) }
 	if err := m.setAdjacent(r, number, url, x.GroupList()); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ type grouping struct {
 }
 
 func (g *grouping) member(t query.Trajectory) memberView {
-	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: text.Name(t.Status),
+	v := memberView{ID: t.ID, URL: page.Link("d", g.key, "t", t.ID), Generation: t.Generation, Status: text.Name(t.Status),
 		Reward:   notNaN(t.Reward),
 		NoReward: text.Name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: text.Name(t.NoAdvantage),
 		Sampled: t.SampledTokens}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,9 +16,6 @@ import (
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-// historyFiles are the report's files that the run page reads.
-var historyFiles = []string{"training_metrics.jsonl", "reward_history.json", "validation_history.json"}
 
 // recorded returns the epochs that the report's files have about the run of a listing; none
 // without them. A damaged file is an error.
@@ -184,30 +180,4 @@ func (s *Server) count(ctx context.Context, stages map[string]*Found, epoch int)
 		e.Add(stage, m, digest)
 	}
 	return e, nil
-}
-
-// finished returns the complete datasets of an epoch and its receipt by stage, as the
-// report counts them: those of the last extension that is scored.
-func finished(found []*Found) map[string]*Found {
-	all := map[string]*Found{}
-	for _, f := range found {
-		if f.Complete || f.Receipt {
-			all[f.Stage] = f
-		}
-	}
-	last := ""
-	for all[last+"extended/score"] != nil {
-		last += "extended/"
-	}
-	out := map[string]*Found{}
-	for _, stage := range stageOrder {
-		from := last
-		if strings.HasPrefix(stage, "validation/") {
-			from = ""
-		}
-		if f := all[from+stage]; f != nil {
-			out[stage] = f
-		}
-	}
-	return out
 }

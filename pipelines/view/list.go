@@ -13,10 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/text"
-	"github.com/rollmill/rollmill/storage"
 )
 
 // buildTime is how long a page waits for the index of its dataset. Then it says how
@@ -49,21 +48,6 @@ type listModel struct {
 
 // pair is a parameter of a form.
 type pair struct{ Name, Value string }
-
-// lastWritten returns when what is in the folder of a dataset was written, as the last
-// listing has it.
-func (c *catalogue) lastWritten(d *dataset.Dataset) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	folder, _ := storage.Split(d.URI())
-	var out []string
-	for _, f := range c.last.found {
-		if at, _ := storage.Split(storage.Redact(f.URI)); at == folder {
-			out = append(out, f.Key+" "+f.Written.String())
-		}
-	}
-	return strings.Join(out, "\n")
-}
 
 // head is the head of a column.
 type head struct {
@@ -115,7 +99,7 @@ func (s *Server) listOf(r *http.Request, what string, list func(*query.Index) qu
 		return nil, nil, err
 	}
 	m := &listModel{Frame: Frame{Title: f.Stage + ": " + what, Trail: s.trailOf(f)}, Found: f, What: what,
-		path: link("d", f.Key, what), URL: r.URL.RequestURI()}
+		path: page.Link("d", f.Key, what), URL: r.URL.RequestURI()}
 	if err := m.read(r.URL.Query()); err != nil {
 		return nil, nil, err
 	}
@@ -160,15 +144,15 @@ func (m *listModel) read(values url.Values) error {
 
 // url returns the URL of the list with another query.
 func (m *listModel) url(q query.Query) string {
-	page := ""
+	number := ""
 	if q.Page > 1 {
-		page = strconv.Itoa(q.Page)
+		number = strconv.Itoa(q.Page)
 	}
-	pairs := []any{"where", q.Where, "sort", q.Order, "page", page}
+	pairs := []any{"where", q.Where, "sort", q.Order, "page", number}
 	for name, value := range q.Choices {
 		pairs = append(pairs, name, value)
 	}
-	return withQuery(m.path, pairs...)
+	return page.WithQuery(m.path, pairs...)
 }
 
 // show sets what all lists show of a page. A condition that cannot be evaluated is

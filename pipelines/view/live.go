@@ -1,152 +1,15 @@
 package view
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset/seal"
-	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
-
-// Attempt is a journalled trajectory without its payload.
-type Attempt struct {
-	TrajectoryID     string `parquet:"trajectory_id"`
-	ExampleID        string `parquet:"example_id,dict"`
-	Epoch            int32  `parquet:"epoch,delta"`
-	Generation       int32  `parquet:"generation,delta"`
-	Status           string `parquet:"status,dict"`
-	StopReason       string `parquet:"stop_reason,dict"`
-	FailureClass     string `parquet:"failure_class,optional,dict"`
-	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32  `parquet:"completion_tokens,delta"`
-	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
-	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
-
-	segment seal.Segment
-	row     int
-}
-
-// Seconds returns how long it took.
-func (a *Attempt) Seconds() float64 {
-	return time.Duration(1000 * (a.FinishedAt - a.StartedAt)).Seconds()
-}
-
-// maxAttempts is how many journalled attempts are kept; of more, only the totals.
-const maxAttempts = 200_000
-
-// journal is what was read of the journals of a dataset. Segments never change, so
-// each is read once.
-type journal struct {
-	mu sync.Mutex
-	journalled
-}
-
-// journalled is what a journal has of the rows of one identity.
-type journalled struct {
-	read     map[string]bool // segments and finished shards, by name
-	expected map[int]int64   // rows of a shard
-	attempts []*Attempt      // of segments, as they were written
-	at       map[string]int  // of a trajectory in attempts
-	segments totals
-	parts    totals // of finished shards
-	under    *seal.Underway
-}
-
-// totals adds up attempts.
-type totals struct {
-	Rows, Failed, Prompt, Completion int64
-	Classes, Stops                   map[string]int64
-}
-
-func (t *totals) add(a *Attempt, sign int64) {
-	if t.Classes == nil {
-		t.Classes, t.Stops = map[string]int64{}, map[string]int64{}
-	}
-	t.Rows += sign
-	t.Stops[a.StopReason] += sign
-	if a.Status == outcomes.StatusFailed {
-		t.Failed += sign
-		t.Classes[a.FailureClass] += sign
-	}
-}
-
-// refresh reads what is new in the journals of a dataset.
-func (j *journal) refresh(ctx context.Context, uri string) error {
-	under, err := seal.LookUnderway(ctx, uri)
-	if err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.read == nil || j.under != nil && j.under.Name != under.Name { // another rollout replaces it
-		j.journalled = journalled{read: map[string]bool{}, expected: map[int]int64{}, at: map[string]int{},
-			parts: totals{Classes: map[string]int64{}}}
-	}
-	j.under = under
-	for _, s := range under.Segments {
-		if j.read[s.Name] {
-			continue
-		}
-		rows, err := seal.ReadSegment[Attempt](ctx, under, s)
-		if err != nil {
-			return err
-		}
-		if _, known := j.expected[s.Shard]; !known {
-			if j.expected[s.Shard], err = under.Expected(ctx, s); err != nil {
-				return err
-			}
-		}
-		j.read[s.Name] = true
-		for i := range rows {
-			rows[i].segment, rows[i].row = s, i
-			j.add(&rows[i])
-		}
-	}
-	for _, f := range under.Finished {
-		name := fmt.Sprintf("shard %d", f.Shard)
-		if j.read[name] {
-			continue
-		}
-		m, err := under.Record(ctx, f)
-		if err != nil {
-			return err
-		}
-		j.read[name] = true
-		j.expected[f.Shard] = m.Rows
-		j.parts.Rows, j.parts.Failed = j.parts.Rows+m.Rows, j.parts.Failed+m.Counts[outcomes.StatusFailed]
-		j.parts.Prompt += int64(m.Facts["prompt_tokens"])
-		j.parts.Completion += int64(m.Facts["completion_tokens"])
-		add(j.parts.Classes, m.Failures)
-	}
-	return nil
-}
-
-// add adds an attempt. One that was made again replaces the earlier one; what that
-// cost still counts.
-func (j *journal) add(a *Attempt) {
-	j.segments.Prompt += int64(a.PromptTokens)
-	j.segments.Completion += int64(a.CompletionTokens)
-	if at, again := j.at[a.TrajectoryID]; again {
-		if old := j.attempts[at]; old.Status == outcomes.StatusFailed {
-			j.segments.add(old, -1)
-			j.segments.add(a, 1)
-			j.attempts[at] = a
-		}
-		return
-	}
-	j.segments.add(a, 1)
-	if len(j.attempts) < maxAttempts {
-		j.at[a.TrajectoryID] = len(j.attempts)
-		j.attempts = append(j.attempts, a)
-	}
-}
 
 // journal returns what was read of the journals of a dataset.
 func (s *Server) journal(f *Found) *journal {
@@ -232,8 +95,8 @@ func (s *Server) liveDataset(r *http.Request) (*Found, error) {
 }
 
 // url returns the address of the page with another filter.
-func (m *liveModel) url(class, stop string, page int) string {
-	return withQuery(link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(page))
+func (m *liveModel) url(class, stop string, number int) string {
+	return page.WithQuery(page.Link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(number))
 }
 
 // ByClass and ByStop return the address with one filter.
@@ -243,7 +106,7 @@ func (m *liveModel) ByClass(name string) string { return m.url(name, m.Stop, 0) 
 func (m *liveModel) ByStop(name string) string { return m.url(m.Class, name, 0) }
 
 // fill adds what the journal holds.
-func (m *liveModel) fill(j *journal, p Prices, now time.Time) {
+func (m *liveModel) fill(j *journal, p report.Prices, now time.Time) {
 	classes := map[string]int64{}
 	add(classes, j.segments.Classes)
 	add(classes, j.parts.Classes)

@@ -226,19 +226,6 @@ func tree(t *testing.T, root string) string {
 	return b.String()
 }
 
-// TestAnAttemptThatIsMadeAgainCountsOnce: its cost counts each time.
-func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
-	j := &journal{journalled: journalled{at: map[string]int{}}}
-	failed := &Attempt{TrajectoryID: "a", Status: outcomes.StatusFailed, FailureClass: outcomes.FailTimeout, StopReason: "error", PromptTokens: 5}
-	j.add(failed)
-	j.add(&Attempt{TrajectoryID: "a", Status: outcomes.StatusOK, StopReason: outcomes.StopDone, PromptTokens: 5})
-	j.add(failed)
-	if s := j.segments; s.Rows != 1 || s.Failed != 0 || s.Prompt != 15 || len(sorted(s.Classes)) != 0 || s.Stops[outcomes.StopDone] != 1 ||
-		len(j.attempts) != 1 {
-		t.Errorf("%+v", s)
-	}
-}
-
 // TestAPollReadsOnlyWhatIsNew counts the requests of a page about a rollout in a bucket.
 func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	uri := s3test.Start(t).URI("run/epoch-0/rollout")

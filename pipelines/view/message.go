@@ -47,7 +47,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 	}
 	self := func(i int, pairs ...any) string {
 		pairs = append(pairs, "text", r.FormValue("text"))
-		return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), pairs...)
+		return listed(r, page.Link("d", v.Key, "t", t.TrajectoryID, "message", i), pairs...)
 	}
 	plain := r.FormValue("text") == plainText
 	p := &page.Painter{Conversation: v.c, Text: wholeText, Image: imageBytes, Images: pageImages, Plain: plain, Whole: true,
@@ -58,7 +58,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 			Crumb{"trajectory " + t.TrajectoryID,
 				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
 		Message: p.Message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs),
-		Plain: plain, PlainURL: otherText(r, link("d", v.Key, "t", t.TrajectoryID, "message", n))}
+		Plain: plain, PlainURL: otherText(r, page.Link("d", v.Key, "t", t.TrajectoryID, "message", n))}
 	if n > 0 {
 		m.Prev = self(n - 1)
 	}

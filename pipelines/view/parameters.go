@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -51,5 +52,5 @@ func listed(r *http.Request, path string, pairs ...any) string {
 			pairs = append(pairs, name, r.FormValue(name))
 		}
 	}
-	return withQuery(path, pairs...)
+	return page.WithQuery(path, pairs...)
 }

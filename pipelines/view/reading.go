@@ -1,19 +1,20 @@
 package view
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -61,7 +62,7 @@ func conversationOf(x *query.Index, t *query.Record) *model.Conversation {
 // url returns the link to a trajectory of the same dataset, with the state of the list
 // from which the reader came, and whether Markdown is shown as it is.
 func (v *reading) url(r *http.Request, row uint32, pairs ...any) string {
-	return listed(r, link("d", v.Key, "t", v.x.At(row).ID), append(pairs, "text", r.FormValue("text"))...)
+	return listed(r, page.Link("d", v.Key, "t", v.x.At(row).ID), append(pairs, "text", r.FormValue("text"))...)
 }
 
 // indexed returns the dataset that a request names with its index, built at the first request.
@@ -88,17 +89,17 @@ func (s *Server) indexOf(ctx context.Context, f *Found) (*query.Index, error) {
 func (v *reading) links(r *http.Request, s *Server) (out []Crumb) {
 	t := &v.t.Trajectory
 	rows := v.x.Members(v.t.Is.Group)
-	if list := listed(r, link("d", v.Key, "trajectories")); strings.Contains(list, "?") {
+	if list := listed(r, page.Link("d", v.Key, "trajectories")); strings.Contains(list, "?") {
 		out = append(out, Crumb{"list", list})
 	}
-	out = append(out, Crumb{"group", link("d", v.Key, "g", v.t.Is.Group)})
+	out = append(out, Crumb{"group", page.Link("d", v.Key, "g", v.t.Is.Group)})
 	if t.ForkCall != nil {
-		out = append(out, Crumb{"its origin", link("d", v.Key, "t", t.ForkedFrom)})
+		out = append(out, Crumb{"its origin", page.Link("d", v.Key, "t", t.ForkedFrom)})
 	}
 	for k := range t.Calls { // their page shows them side by side
 		id := formats.GroupOf(t.ExampleID, int(t.Epoch), t.TrajectoryID, new(int32(k)))
 		if n, ok := v.x.GroupOf(id); ok {
-			out = append(out, Crumb{fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count, "other ending"), k), link("d", v.Key, "g", id)})
+			out = append(out, Crumb{fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count, "other ending"), k), page.Link("d", v.Key, "g", id)})
 		}
 	}
 	at := slices.Index(rows, v.t.Is.Row)
@@ -110,10 +111,10 @@ func (v *reading) links(r *http.Request, s *Server) (out []Crumb) {
 	}
 	if base := v.x.From.Rows.Base; base != nil {
 		if f := s.datasets.input(v.Key, *base); f != nil {
-			out = append(out, Crumb{"base dataset", link("d", f.Key, "t", t.TrajectoryID)})
+			out = append(out, Crumb{"base dataset", page.Link("d", f.Key, "t", t.TrajectoryID)})
 		}
 	}
-	return append(out, Crumb{"raw row (JSON)", link("d", v.Key, "t", t.TrajectoryID, "raw")})
+	return append(out, Crumb{"raw row (JSON)", page.Link("d", v.Key, "t", t.TrajectoryID, "raw")})
 }
 
 // setAdjacent sets the links to the trajectories or groups before and after one in the list
@@ -136,13 +137,30 @@ func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string,
 	return err
 }
 
-// input returns the dataset that one with a key refers to by a path, nil if the last
-// listing does not have it.
-func (c *catalogue) input(key string, ref manifest.Ref) *Found {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil || !strings.HasPrefix(ref.URI, "../") {
-		return nil
+// rawPage writes the row as JSON, with every column.
+func (s *Server) rawPage(w http.ResponseWriter, r *http.Request) error {
+	_, x, err := s.indexed(r)
+	if err != nil {
+		return err
 	}
-	return c.last.byKey[path.Join(key, ref.URI)]
+	id := segment(r, "id")
+	row, ok := x.Find(id)
+	if !ok {
+		return missing("no trajectory %q", id)
+	}
+	values, err := model.RawRow(r.Context(), x.From.Rows, int64(row))
+	if err != nil {
+		return err
+	}
+	data, err := values.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", " "); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, err = w.Write(out.Bytes())
+	return err
 }

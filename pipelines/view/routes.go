@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // route is a page. Either page returns the model of the template that has the
@@ -63,8 +62,8 @@ var templateFiles embed.FS
 
 // parse returns the template of each route: the layout with the page's blocks.
 func (s *Server) parse() (map[string]*template.Template, error) {
-	layout, err := page.Templates(template.FuncMap{"asset": s.static.url, "link": link, "epochLink": epochLink, "query": withQuery,
-		"since": since, "sorted": sorted, "json": asJSON})
+	layout, err := page.Templates(template.FuncMap{"asset": s.static.URL, "link": page.Link, "epochLink": epochLink, "query": page.WithQuery,
+		"since": text.Since, "sorted": sorted, "json": asJSON})
 	if err == nil {
 		layout, err = layout.ParseFS(templateFiles, "templates/layout.html")
 	}
@@ -132,38 +131,7 @@ func (s *Server) render(w http.ResponseWriter, name string, status int, model an
 	return nil
 }
 
-// since returns the time since t, to the second.
-func since(t time.Time) string { return max(0, time.Since(t)).Round(time.Second).String() }
-
-// link returns the path of a page from its elements, such as "d", KEY, "g", GROUP.
-// Elements from data may hold anything: see segment.
-func link(elements ...any) string {
-	var b strings.Builder
-	for _, e := range elements {
-		text := fmt.Sprint(e)
-		if strings.Trim(text, ".") == "" || text[0] == '~' { // a browser resolves . and .. even if they are escaped
-			text = "~" + text
-		}
-		b.WriteString("/" + url.PathEscape(text))
-	}
-	return b.String()
-}
-
 // segment returns an element of the request's path as it was given to link.
 func segment(r *http.Request, name string) string {
 	return strings.TrimPrefix(r.PathValue(name), "~")
-}
-
-// withQuery returns a path with a query of names and values; values that are "" are left out.
-func withQuery(path string, pairs ...any) string {
-	values := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := fmt.Sprint(pairs[i+1]); v != "" {
-			values.Set(fmt.Sprint(pairs[i]), v)
-		}
-	}
-	if len(values) == 0 {
-		return path
-	}
-	return path + "?" + values.Encode()
 }

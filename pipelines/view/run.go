@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -70,10 +71,10 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 	if at := slices.Index(l.runs, l.run); len(l.runs) > 1 {
 		m.Title, m.Trail = cmp.Or(l.run, s.name()), s.trail("")
 		if at > 0 {
-			m.Prev = link("r", l.runs[at-1])
+			m.Prev = page.Link("r", l.runs[at-1])
 		}
 		if at+1 < len(l.runs) {
-			m.Next = link("r", l.runs[at+1])
+			m.Next = page.Link("r", l.runs[at+1])
 		}
 	}
 	f, err := s.counted(r.Context(), l, true)
@@ -100,7 +101,7 @@ func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []rep
 		}
 	}
 	if len(epochs) > 0 {
-		m.Tiles, m.Components = report.Tiles(run, s.prices.of), report.Components(epochs)
+		m.Tiles, m.Components = report.Tiles(run, s.prices.Of), report.Components(epochs)
 	}
 	failures, drops := map[string]int64{}, map[string]int64{}
 	of := map[int]epochRow{}

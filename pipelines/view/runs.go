@@ -53,7 +53,7 @@ func (s *Server) scope(r *http.Request) (*listing, error) {
 		return nil, err
 	}
 	if r.PathValue("run") != "" {
-		return l.named(segment(r, "run"))
+		return named(l, segment(r, "run"))
 	}
 	if len(l.runs) == 1 {
 		return l.of(l.runs[0]), nil
@@ -61,20 +61,12 @@ func (s *Server) scope(r *http.Request) (*listing, error) {
 	return l.of(""), nil
 }
 
-// named returns what is of a run that must be there.
-func (l *listing) named(run string) (*listing, error) {
-	if !slices.Contains(l.runs, run) {
-		return nil, missing("no run %q in this folder", run)
-	}
-	return l.of(run), nil
-}
-
 func (s *Server) runsPage(r *http.Request) (any, error) {
 	l, err := s.datasets.list(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	m := &runsModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(s.root), Priced: s.prices != Prices{}}
+	m := &runsModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(s.root), Priced: s.prices != report.Prices{}}
 	if !slices.Contains(l.runs, "") { // which has them on its page
 		m.Others = l.of("").found
 	}
@@ -114,7 +106,7 @@ func (s *Server) summary(ctx context.Context, l *listing) (runRow, error) {
 	}
 	row.Live = slices.ContainsFunc(l.found, (*Found).Live)
 	cost := report.Run{Epochs: row.Epochs}.Cost()
-	row.Tokens, row.Spent = cost.Tokens(), s.prices.of(cost)
+	row.Tokens, row.Spent = cost.Tokens(), s.prices.Of(cost)
 	for _, e := range row.Epochs {
 		if e.Receipt != nil && e.Receipt.State == receipts.JobCompleted {
 			row.Trained++
@@ -136,4 +128,12 @@ func (s *Server) summary(ctx context.Context, l *listing) (runRow, error) {
 		}
 	}
 	return row, nil
+}
+
+// named returns what is of a run that must be there.
+func named(l *listing, run string) (*listing, error) {
+	if !slices.Contains(l.runs, run) {
+		return nil, missing("no run %q in this folder", run)
+	}
+	return l.of(run), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -97,7 +98,7 @@ func (s *Server) search(r *http.Request, out *stream, m *searchModel, base *data
 	err := query.Search(r.Context(), base, m.Text, m.From, func(f query.Find) bool {
 		if e.Finds == maxFinds {
 			e.Done = f.Row
-			e.Next = withQuery("/search", "d", m.Key, "q", m.Text, "from", f.Row)
+			e.Next = page.WithQuery("/search", "d", m.Key, "q", m.Text, "from", f.Row)
 			return false
 		}
 		e.Finds++

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 const (
@@ -69,8 +71,8 @@ func (s *Server) Handler() http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, staticPath) {
-			s.static.serve(w, r) // the same for everybody
+		if strings.HasPrefix(r.URL.Path, page.StaticPath) {
+			s.static.Serve(w, r) // the same for everybody
 			return
 		}
 		if given := r.URL.Query().Get(tokenParameter); given != "" {
@@ -173,4 +175,4 @@ func (s *Server) known(token string) bool {
 
 // cookie returns the cookie's name. Browsers send a cookie to all ports of a host,
 // so that each server needs another name.
-func (s *Server) cookie() string { return "rollmill-view-" + digest([]byte(s.token)) }
+func (s *Server) cookie() string { return "rollmill-view-" + page.Digest([]byte(s.token)) }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
@@ -214,13 +216,13 @@ func TestPagesCanRunNothing(t *testing.T) {
 
 // checkInert checks that a page has nothing inline that runs, and requests nothing from
 // elsewhere.
-func checkInert(t *testing.T, path, page string) {
+func checkInert(t *testing.T, path, shown string) {
 	t.Helper()
-	doc, err := html.Parse(strings.NewReader(page))
+	doc, err := html.Parse(strings.NewReader(shown))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(page, "ZgotmplZ") {
+	if strings.Contains(shown, "ZgotmplZ") {
 		t.Errorf("%s has a value that the template refused", path)
 	}
 	for n := range doc.Descendants() {
@@ -238,7 +240,7 @@ func checkInert(t *testing.T, path, page string) {
 				if !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") || strings.HasPrefix(a.Val, "//") {
 					t.Errorf("%s: %s leads to %q", path, n.Data, a.Val)
 				}
-			case (a.Key == "src" || a.Key == "srcset") && !strings.HasPrefix(a.Val, staticPath) && !strings.HasPrefix(a.Val, "data:image/"):
+			case (a.Key == "src" || a.Key == "srcset") && !strings.HasPrefix(a.Val, page.StaticPath) && !strings.HasPrefix(a.Val, "data:image/"):
 				t.Errorf("%s: %s requests %.80q", path, n.Data, a.Val)
 			}
 		}

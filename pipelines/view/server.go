@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/look/kept"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
@@ -21,7 +22,7 @@ import (
 // Options select what is served.
 type Options struct {
 	Root   string // URI of a run, of an epoch's folder or of a dataset
-	Prices Prices
+	Prices report.Prices
 	Log    *slog.Logger
 }
 
@@ -42,8 +43,8 @@ type Server struct {
 	figures   *kept.Values[report.FigureView]       // by the report of their run
 	journals  *kept.Values[*journal]                // by key
 	snapshots snapshots
-	prices    Prices
-	static    assets
+	prices    report.Prices
+	static    page.Assets
 	templates map[string]*template.Template // by route
 }
 
@@ -55,7 +56,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		token: rand.Text(), static: embedded(),
+		token: rand.Text(), static: page.Embedded(),
 		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 20),
 		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256), tasks: kept.New[[]string](256),
 		lists: kept.New[[]*report.GroupList](256), figures: kept.New[report.FigureView](8), journals: kept.New[*journal](4)}

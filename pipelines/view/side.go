@@ -49,7 +49,7 @@ func (g *grouping) side(m *groupModel) error {
 	rows, steps, size := g.rows[min(first, len(g.rows)):], sideSteps, sideText
 	if len(rows) > sideBySide {
 		rows = rows[:sideBySide]
-		m.OtherURL = listed(g.r, link("d", g.key, "g", g.id), "first", first+sideBySide)
+		m.OtherURL = listed(g.r, page.Link("d", g.key, "g", g.id), "first", first+sideBySide)
 	}
 	a, b := g.r.FormValue("a"), g.r.FormValue("b")
 	if a != "" || b != "" {
@@ -81,7 +81,7 @@ func (g *grouping) side(m *groupModel) error {
 		}
 	}
 	if more {
-		m.MoreURL = listed(g.r, link("d", g.key, "g", g.id), "a", a, "b", b, "first", zero(first), "from", from+steps)
+		m.MoreURL = listed(g.r, page.Link("d", g.key, "g", g.id), "a", a, "b", b, "first", zero(first), "from", from+steps)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, si
 		head.Fate = c.Fate() // with the detail of the decision
 		side.Heads = append(side.Heads, head)
 		painters[i] = &page.Painter{Conversation: c, Text: size, Image: imageBytes, Images: pageImages / len(shown), Plain: true,
-			URL: func(n int) string { return link("d", g.key, "t", t.TrajectoryID, "message", n) }}
+			URL: func(n int) string { return page.Link("d", g.key, "t", t.TrajectoryID, "message", n) }}
 	}
 	side.Answers = answers(side.Heads, texts, size)
 	side.All, side.Hidden = shared, max(0, shared-steps)

@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -34,7 +33,6 @@ type snapshot struct {
 
 const (
 	maxSnapshots = 4
-	maxMembers   = 64 // of a group under way
 )
 
 // snapshot returns a dataset of the journalled trajectories of a group, and of the
@@ -62,56 +60,6 @@ func (s *Server) snapshot(ctx context.Context, f *Found, group, id string) (*dat
 		return nil, err
 	}
 	return shots.add(of, rows)
-}
-
-// members returns the newest attempts of a group, or of the group of a trajectory, which is
-// among them, in the order of their generations.
-func (j *journal) members(group, id string) ([]*Attempt, *seal.Underway, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var out []*Attempt
-	if id != "" {
-		at, has := j.at[id]
-		if !has {
-			return nil, nil, missing("no trajectory %q in the journal", id)
-		}
-		out = append(out, j.attempts[at])
-		group = out[0].group()
-	}
-	for _, a := range slices.Backward(j.attempts) {
-		if a.group() == group && a.TrajectoryID != id && len(out) < maxMembers {
-			out = append(out, a)
-		}
-	}
-	if len(out) == 0 {
-		return nil, nil, missing("no trajectory of group %q in the journal", group)
-	}
-	slices.SortFunc(out, func(a, b *Attempt) int { return int(a.Generation) - int(b.Generation) })
-	return out, j.under, nil
-}
-
-func (a *Attempt) group() string { return formats.GroupID(a.ExampleID, int(a.Epoch)) }
-
-// load reads the whole rows of attempts, one segment after the other.
-func load(ctx context.Context, under *seal.Underway, attempts []*Attempt) ([]formats.Trajectory, error) {
-	out := make([]formats.Trajectory, len(attempts))
-	read := map[string]bool{}
-	for _, first := range attempts {
-		if read[first.segment.Name] {
-			continue
-		}
-		read[first.segment.Name] = true
-		rows, err := seal.ReadSegment[formats.Trajectory](ctx, under, first.segment)
-		if err != nil {
-			return nil, err
-		}
-		for i, a := range attempts {
-			if a.segment.Name == first.segment.Name {
-				out[i] = rows[a.row]
-			}
-		}
-	}
-	return out, nil
 }
 
 // add keeps a snapshot of rows, and removes the oldest of too many.

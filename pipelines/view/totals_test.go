@@ -116,7 +116,7 @@ func sameTotals(t *testing.T, root string) (page string) {
 	}
 	r := reads(t, root)
 	page = r.get("/", http.StatusOK)
-	for _, tile := range report.Tiles(run, Prices{}.of) {
+	for _, tile := range report.Tiles(run, report.Prices{}.Of) {
 		if tile.Name == "Tokens" && !strings.Contains(page, tile.Note) {
 			t.Errorf("the run's page does not have %s %s", tile.Name, tile.Value)
 		}

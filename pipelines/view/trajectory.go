@@ -33,7 +33,7 @@ type trajectoryModel struct {
 	From      int                // of the messages
 	Earlier   string
 	Later     string
-	Sequences *sequencesView
+	Sequences *page.Sequences
 	Tokens    bool
 	TokensURL string // the other view of the tokens
 	Plain     bool   // Markdown is shown as it is
@@ -52,7 +52,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	}
 	t, self := &v.t.Trajectory, v.t.Is.Row
 	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID,
-		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
+		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), page.Link("d", v.Key, "g", v.t.Is.Group)})},
 		Trajectory: page.TrajectoryOf(v.c, page.Sizes{Example: exampleBytes, Text: maxText, Parts: maxParts}), Links: v.links(r, s),
 		Tokens: r.FormValue("tokens") != "", Plain: r.FormValue("text") == plainText, Problems: v.x.From.Problems}
 	url := func(row uint32) string { return v.url(r, row) }
@@ -63,12 +63,12 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	if m.Tokens {
 		m.TokensURL = v.url(r, self)
 	}
-	m.PlainURL = otherText(r, link("d", v.Key, "t", t.TrajectoryID), "tokens", r.FormValue("tokens"), "from", zero(from))
+	m.PlainURL = otherText(r, page.Link("d", v.Key, "t", t.TrajectoryID), "tokens", r.FormValue("tokens"), "from", zero(from))
 	if err := m.tracebacks(r, v); err != nil {
 		return nil, err
 	}
 	m.messages(r, v, from)
-	m.Sequences = sequencesOf(t, r.FormValue("formats") != "", v.url(r, self, "formats", "1")+"#sequences")
+	m.Sequences = page.SequencesOf(t, r.FormValue("formats") != "", v.url(r, self, "formats", "1")+"#sequences")
 	return m, nil
 }
 
@@ -93,7 +93,7 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	n := max(1, end-m.From)
 	p := &page.Painter{Conversation: v.c, Text: min(maxText, max(minText, pageTexts/n)), Image: imageBytes, Images: pageImages, Plain: m.Plain,
 		URL: func(i int) string {
-			return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), "tokens", tokens, "text", r.FormValue("text"))
+			return listed(r, page.Link("d", v.Key, "t", t.TrajectoryID, "message", i), "tokens", tokens, "text", r.FormValue("text"))
 		}}
 	if m.Tokens {
 		sampled := 1

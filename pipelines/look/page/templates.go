@@ -2,13 +2,11 @@ package page
 
 import (
 	"embed"
-	"fmt"
 	"html/template"
 	"math"
 	"strconv"
 	"strings"
 
-	"github.com/rollmill/rollmill/pipelines/look/clusters"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -19,7 +17,7 @@ var files embed.FS
 var (
 	//go:embed page.css
 	Style string
-	//go:embed reading.css
+	//go:embed static/reading.css
 	Reading string
 )
 
@@ -29,21 +27,13 @@ var (
 func Templates(more template.FuncMap) (*template.Template, error) {
 	return template.New("layout.html").Funcs(template.FuncMap{
 		"number": text.Number, "thousands": text.Thousands, "compact": text.Compact, "figure": Figure,
-		"visible": func(s string) string { return text.Visible(text.Short(s, 300)) }, "band": band, "half": Half,
+		"visible": func(s string) string { return text.Visible(text.Short(s, 300)) }, "band": band, "half": text.Half,
 	}).Funcs(more).ParseFS(files, "templates/*.html")
 }
 
 // band returns a mean with the half of its band of 95 %.
 func band(v, err *float64) string {
-	return strings.TrimSuffix(text.Number(v)+" "+Half(err), " ")
-}
-
-// Half returns the half of a band of 95 %, "" without one.
-func Half(err *float64) string {
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf("±\u00a0%.4f", clusters.Z95**err)
+	return strings.TrimSuffix(text.Number(v)+" "+text.Half(err), " ")
 }
 
 // Figure returns a number, or a dash for null.

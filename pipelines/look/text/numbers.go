@@ -3,8 +3,10 @@ package text
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/pipelines/look/clusters"
 )
 
 // Number returns a number with four decimals, or a dash for null.
@@ -53,3 +55,14 @@ func JSON(v any) string {
 	}
 	return string(b)
 }
+
+// Half returns the half of a band of 95 %, "" without one.
+func Half(err *float64) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("±\u00a0%.4f", clusters.Z95**err)
+}
+
+// Since returns the time Since t, to the second.
+func Since(t time.Time) string { return max(0, time.Since(t)).Round(time.Second).String() }

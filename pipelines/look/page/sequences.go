@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"io"
@@ -13,25 +13,25 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
-// sequencesView says which sequences of tokens a trajectory gives, and what the
+// Sequences says which sequences of tokens a trajectory gives, and what the
 // exporters make of it alone.
-type sequencesView struct {
-	List     []sequenceView
+type Sequences struct {
+	List     []Sequence
 	Problem  *sequences.Problem // why there are none
 	Problems []art.Problem      // why ART does not take it
-	Outcomes []outcome          // nil: not asked
+	Outcomes []Outcome          // nil: not asked
 	URL      string             // that asks
 }
 
-// sequenceView is one sequence.
-type sequenceView struct {
+// Sequence is one sequence.
+type Sequence struct {
 	sequences.Sequence
 	Why   string  // it is apart from the one before; "" for the first
 	Share float64 // of all tokens that train, in percent
 }
 
-// outcome is what a format makes of the trajectory.
-type outcome struct {
+// Outcome is what a format makes of the trajectory.
+type Outcome struct {
 	Name, Help string
 	Rows       int64
 	Bytes      int64
@@ -39,14 +39,14 @@ type outcome struct {
 	Lost       string // what the form cannot hold
 }
 
-// sequencesOf splits a trajectory into the sequences that package sequences defines.
-func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesView {
-	v := &sequencesView{URL: url}
+// SequencesOf splits a trajectory into the sequences that package sequences defines.
+func SequencesOf(t *formats.Trajectory, outcomes bool, url string) *Sequences {
+	v := &Sequences{URL: url}
 	list, problem := sequences.Of(t)
 	v.Problem = problem
 	all := sequences.Tokens(list)
 	for _, s := range list {
-		v.List = append(v.List, sequenceView{s, model.BreakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
+		v.List = append(v.List, Sequence{s, model.BreakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
 	}
 	art.Check([]formats.Trajectory{*t}, art.Limits{}, func(p art.Problem) {
 		if p.TrajectoryID != "" { // not that it is without its group
@@ -60,13 +60,13 @@ func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesVie
 }
 
 // outcomesOf writes the trajectory in each format that takes it without others.
-func outcomesOf(t *formats.Trajectory) (out []outcome) {
+func outcomesOf(t *formats.Trajectory) (out []Outcome) {
 	for _, f := range foreign.Exporters {
 		alone := f.Of == exporters.Groups || f.Of == exporters.Rows || f.Of == exporters.Top
 		if f.Lines == nil || f.Whole || !alone {
 			continue
 		}
-		o := outcome{Name: f.Name, Help: f.Help}
+		o := Outcome{Name: f.Name, Help: f.Help}
 		var skipped, lost []string
 		sink := f.Lines(io.Discard)
 		err := sink.Give(&exporters.Item{Rows: []formats.Trajectory{*t},

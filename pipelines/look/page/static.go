@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"bytes"
@@ -8,32 +8,31 @@ import (
 	"net/http"
 	"path"
 	"time"
-
-	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 //go:embed static
 var staticFiles embed.FS
 
-const staticPath = "/static/"
+// StaticPath begins the path of every file that pages load.
+const StaticPath = "/static/"
 
-// asset is a file that pages load. Its path below staticPath contains a digest: a browser keeps
+// asset is a file that pages load. Its path below StaticPath contains a digest: a browser keeps
 // it for ever.
 type asset struct {
 	path string
 	data []byte
 }
 
-// assets are the files by name.
-type assets map[string]asset
+// Assets are the files by name.
+type Assets map[string]asset
 
 // contentTypes are the types of files that are served; others are not.
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml"}
 
-// embedded returns the files in folder static. The style begins with that of every page.
-func embedded() assets {
-	a := assets{}
+// Embedded returns the files in folder static. The style begins with that of every page.
+func Embedded() Assets {
+	a := Assets{}
 	list, err := staticFiles.ReadDir("static")
 	if err != nil {
 		panic(err) // the path is a constant
@@ -48,28 +47,27 @@ func embedded() assets {
 			panic(err)
 		}
 		if name == "style.css" {
-			data = append([]byte(page.Style), data...)
+			data = append([]byte(Style), data...)
 		}
-		a.add(name, data)
+		a[name] = asset{Digest(data) + "/" + name, data}
 	}
-	a.add("reading.css", []byte(page.Reading))
 	return a
 }
 
-func (a assets) add(name string, data []byte) { a[name] = asset{digest(data) + "/" + name, data} }
-
-func digest(data []byte) string {
+// Digest returns a short digest of data.
+func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:6])
 }
 
-// url returns the URL of a file, for templates.
-func (a assets) url(name string) string { return staticPath + a[name].path }
+// URL returns the URL of a file, for templates.
+func (a Assets) URL(name string) string { return StaticPath + a[name].path }
 
-func (a assets) serve(w http.ResponseWriter, r *http.Request) {
+// Serve answers the request of a file.
+func (a Assets) Serve(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
 	f, known := a[name]
-	if !known || r.URL.Path != staticPath+f.path {
+	if !known || r.URL.Path != StaticPath+f.path {
 		http.NotFound(w, r)
 		return
 	}
