@@ -10,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/look/diff"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
@@ -94,7 +95,7 @@ func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 		return nil, err
 	}
 	o.A, o.B = o.Scores[0], o.Scores[1]
-	d, err := diff.DiffEpochs(ctx, o.Root, epochs, report.Last, o.DiffOptions)
+	d, err := diff.DiffEpochs(ctx, o.Root, epochs, history.Last, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
 		err = errors.Join(err, fault.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
 			"epoch %s has not both %q and %q", settings.Numbers(d.Absent), o.A, o.B))
@@ -103,7 +104,7 @@ func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 }
 
 func plotDiff(d *diff.Difference, file string) error {
-	plot := report.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b"}
+	plot := plot.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b"}
 	for _, p := range d.Points() {
 		plot.Points = append(plot.Points, [2]float64{p.A, p.B})
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/stages"
 )
 
 // tellMonitors gives the figures of a finished run to the monitors that keep those of every
 // epoch. An error ends the monitor, not the command.
-func tellMonitors(ctx context.Context, s *cli.Session, o *reportSettings, run report.Run) error {
+func tellMonitors(ctx context.Context, s *cli.Session, o *reportSettings, run history.Run) error {
 	for _, settings := range o.Monitors() {
 		m, err := settings.Open(monitors.Job{Command: s.Command, Log: s.Logger()})
 		if err != nil {
@@ -30,11 +30,11 @@ func tellMonitors(ctx context.Context, s *cli.Session, o *reportSettings, run re
 	return nil
 }
 
-func tellMonitor(ctx context.Context, o *reportSettings, m monitors.Keeper, epochs []report.Epoch) error {
+func tellMonitor(ctx context.Context, o *reportSettings, m monitors.Keeper, epochs []history.Epoch) error {
 	name, root := o.Both()
 	for _, e := range epochs {
 		name = cmp.Or(e.RunID, name)
-		list, err := report.Stages(ctx, root, e.Epoch)
+		list, err := history.Stages(ctx, root, e.Epoch)
 		if err != nil {
 			return err
 		}

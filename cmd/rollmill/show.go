@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -224,7 +225,7 @@ func styleOf(line string) cli.Style {
 
 // shownRun is what show prints of a run's folder.
 type shownRun struct {
-	report.Run
+	history.Run
 	Next string `json:"next"` // the command of the first stage that the last epoch lacks, or report
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -92,7 +92,7 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 		r.Stage, at.Validation = strings.CutPrefix(r.Stage, "validation ")
 		s.Reported(at, r)
 	}
-	o.EpochDone = func(e report.Epoch) { s.Say("%s", e.Line()) }
+	o.EpochDone = func(e history.Epoch) { s.Say("%s", e.Line()) }
 	result, err := train.Run(ctx, o)
 	if err != nil {
 		return err

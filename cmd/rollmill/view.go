@@ -11,8 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/pipelines/report"
-	"github.com/rollmill/rollmill/pipelines/view"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/serve"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -43,7 +43,7 @@ type viewSettings struct {
 	settings.RunPlace
 	Listen string
 	Open   bool
-	Prices report.Prices
+	Prices history.Prices
 }
 
 func newViewSettings() *viewSettings {
@@ -70,11 +70,11 @@ func runView(ctx context.Context, s *cli.Session, o *viewSettings) error {
 	}
 	debug.SetGCPercent(viewGarbage)
 	_, root := o.Both()
-	server, err := view.New(ctx, view.Options{Root: root, Prices: o.Prices, Log: s.Logger()})
+	server, err := serve.New(ctx, serve.Options{Root: root, Prices: o.Prices, Log: s.Logger()})
 	if err != nil {
 		return err
 	}
-	l, err := view.Listen(o.Listen)
+	l, err := serve.Listen(o.Listen)
 	if err != nil {
 		return cli.Usagef("give another --listen, such as 127.0.0.1:0, which takes any free port", "--listen %q: %w",
 			o.Listen, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
@@ -61,7 +61,7 @@ func TestFlatGroupsAreCountedAlike(t *testing.T) {
 		}
 		curated := opened(ctx, t, c.Out.URI)
 
-		e := &report.Epoch{}
+		e := &history.Epoch{}
 		e.Add("group", &in.Manifest, "")
 		var r TryResult
 		if err := r.read(ctx, o.Out.URI, watch.Budget{}); err != nil {

@@ -4,42 +4,45 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/plot"
 )
 
-func render(run Run) ([]file, error) {
+func render(run history.Run) ([]plot.File, error) {
 	var lines bytes.Buffer
-	training, validation := []reward{}, []reward{}
-	state := &curriculumState{}
+	training, validation := []history.Reward{}, []history.Reward{}
+	state := &history.CurriculumState{}
 	for _, e := range run.Epochs {
 		if e.Train != nil {
-			if err := json.NewEncoder(&lines).Encode(metricsOf(e)); err != nil {
+			if err := json.NewEncoder(&lines).Encode(history.MetricsOf(e)); err != nil {
 				return nil, err
 			}
-			training = append(training, rewardOf(e, e.Train, &e.Train.Trajectories, nil))
+			training = append(training, history.RewardOf(e, e.Train, &e.Train.Trajectories, nil))
 		}
 		if e.Validation != nil {
-			r := rewardOf(e, e.Validation, nil, &e.Validation.Examples)
+			r := history.RewardOf(e, e.Validation, nil, &e.Validation.Examples)
 			if e.Train == nil {
 				r.Scores, r.Took = e.Scores, e.Took
 			}
 			validation = append(validation, r)
 		}
-		if s := stateOf(e); s != nil {
+		if s := history.StateOf(e); s != nil {
 			state = s
 		}
 	}
-	files := []file{{metricsFile, lines.Bytes()}}
+	files := []plot.File{{history.MetricsFile, lines.Bytes()}}
 	for _, f := range []struct {
 		name string
 		v    any
-	}{{trainingFile, training}, {validationFile, validation}, {"curriculum_state.json", state}} {
+	}{{history.TrainingFile, training}, {history.ValidationFile, validation}, {"curriculum_state.json", state}} {
 		data, err := json.MarshalIndent(f.v, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
-		files = append(files, file{f.name, append(data, '\n')})
+		files = append(files, plot.File{f.name, append(data, '\n')})
 	}
-	plots, err := rewardFigure(run).files("reward_plot")
+	plots, err := plot.RewardFigure(run).Files("reward_plot")
 	if err != nil {
 		return nil, fmt.Errorf("reward_plot: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -34,7 +36,7 @@ func TestHistoryHasTheFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	epochs, err := ReadHistory(ctx, b)
+	epochs, err := history.ReadHistory(ctx, b)
 	if err != nil || len(epochs) != 4 {
 		t.Fatalf("%d epochs, %v", len(epochs), err)
 	}
@@ -44,7 +46,7 @@ func TestHistoryHasTheFigures(t *testing.T) {
 			got.Cost != want.Cost || !maps.Equal(got.Seconds, want.Seconds) || !maps.Equal(got.Datasets, want.Datasets) {
 			t.Errorf("epoch %d: %+v, want %+v", i, got, want)
 		}
-		for _, s := range []struct{ got, want *Sample }{{got.Train, want.Train}, {got.Validation, want.Validation},
+		for _, s := range []struct{ got, want *history.Sample }{{got.Train, want.Train}, {got.Validation, want.Validation},
 			{got.Scores["b"], want.Scores["b"]}, {got.Scores["validation/b"], want.Scores["validation/b"]}} {
 			if (s.got == nil) != (s.want == nil) {
 				t.Errorf("epoch %d: %+v, want %+v", i, s.got, s.want)
@@ -63,23 +65,23 @@ func TestHistoryHasTheFigures(t *testing.T) {
 			}
 		}
 	}
-	got, err := RewardView(Run{Root: run.Root, Epochs: epochs})
+	got, err := plot.RewardView(history.Run{Root: run.Root, Epochs: epochs})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := RewardView(Run{Root: run.Root, Epochs: run.Epochs}); err != nil || got != want {
+	if want, err := plot.RewardView(history.Run{Root: run.Root, Epochs: run.Epochs}); err != nil || got != want {
 		t.Errorf("the figure shows something else: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(root, trainingFile), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, history.TrainingFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadHistory(ctx, b); !errors.Is(err, fault.ErrInvalid) {
+	if _, err := history.ReadHistory(ctx, b); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("a damaged file: %v", err)
 	}
-	if err := os.Remove(filepath.Join(root, metricsFile)); err != nil {
+	if err := os.Remove(filepath.Join(root, history.MetricsFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadHistory(ctx, b); !errors.Is(err, storage.ErrNotExist) {
+	if _, err := history.ReadHistory(ctx, b); !errors.Is(err, storage.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

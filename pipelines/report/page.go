@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -35,16 +37,16 @@ const (
 
 // sheet is what the template of report.html gets.
 type sheet struct {
-	Run          Run
+	Run          history.Run
 	Title        string
 	Time         time.Time
-	Epochs       []Epoch // those in the tables
-	Figures      []FigureView
-	Tiles        []Tile
-	Components   []Tile
-	Funnel       *Funnel
+	Epochs       []history.Epoch // those in the tables
+	Figures      []plot.FigureView
+	Tiles        []history.Tile
+	Components   []history.Tile
+	Funnel       *history.Funnel
 	FunnelEpoch  int
-	Lists        []*GroupList
+	Lists        []*history.GroupList
 	ListsEpoch   int
 	Findings     []validate.Finding
 	FindingsLeft int
@@ -64,32 +66,32 @@ var pageTemplate = template.Must(template.Must(page.Templates(template.FuncMap{
 })).New("report").Parse(pageText))
 
 // pageFiles returns report.html, and the histograms it shows.
-func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
+func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, error) {
 	s, err := examine(ctx, root, run)
 	if err != nil {
 		return nil, err
 	}
-	var out []file
-	figures := []FigureView{}
-	add := func(f figure, alt, name string) error {
-		view, err := f.view(alt)
+	var out []plot.File
+	figures := []plot.FigureView{}
+	add := func(f plot.Figure, alt, name string) error {
+		view, err := f.View(alt)
 		if err != nil {
 			return err
 		}
-		files, err := f.files(name)
+		files, err := f.Files(name)
 		figures, out = append(figures, view), append(out, files...)
 		return err
 	}
-	var rewards FigureView
-	if rewards, err = RewardView(run); err == nil {
+	var rewards plot.FigureView
+	if rewards, err = plot.RewardView(run); err == nil {
 		figures = append(figures, rewards)
 	}
 	if err == nil && len(s.rewards) > 0 {
-		err = add(histograms(run.title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch",
+		err = add(plot.Histograms(run.Title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch",
 			"reward_histogram")
 	}
 	if err == nil && len(s.lengths) > 0 {
-		err = add(histograms(run.title(), "tokens", 3, s.lengths), "Histograms of lengths in sampled tokens by epoch",
+		err = add(plot.Histograms(run.Title(), "tokens", 3, s.lengths), "Histograms of lengths in sampled tokens by epoch",
 			"length_histogram")
 	}
 	if err != nil {
@@ -101,18 +103,18 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 			return nil, err
 		}
 		if len(html) <= maxBytes {
-			return append(out, file{"report.html", html}), nil
+			return append(out, plot.File{"report.html", html}), nil
 		}
 	}
 	return nil, errors.New("report.html would be larger than 5 MB even without conversations")
 }
 
 // html renders the page with about so many bytes of conversations.
-func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
+func (s *study) html(ctx context.Context, run history.Run, figures []plot.FigureView, budget int) ([]byte, error) {
 	style := page.Style + page.Reading
 	sum := sha256.Sum256([]byte(style))
-	p := &sheet{Run: run, Title: text.Visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
-		Tiles: Tiles(run, func(Cost) float64 { return 0 }), Components: Components(run.Epochs),
+	p := &sheet{Run: run, Title: text.Visible(run.Title()), Epochs: plot.Spread(run.Epochs, maxEpochs), Figures: figures,
+		Tiles: history.Tiles(run, func(history.Cost) float64 { return 0 }), Components: history.Components(run.Epochs),
 		Funnel: s.funnel, FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = text.Visible(storage.Redact(run.Root))

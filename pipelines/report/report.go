@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -34,12 +35,12 @@ type Options struct {
 	// the light columns of all epochs.
 	Page bool
 	// Known are epochs of an earlier report; they are not read again.
-	Known []Epoch
+	Known []history.Epoch
 }
 
 // Make reads a run and writes the report's files.
-func Make(ctx context.Context, o Options) (Run, error) {
-	run, err := collect(ctx, o.Root, o.Known)
+func Make(ctx context.Context, o Options) (history.Run, error) {
+	run, err := history.Collect(ctx, o.Root, o.Known)
 	if err != nil {
 		return run, err
 	}
@@ -47,9 +48,9 @@ func Make(ctx context.Context, o Options) (Run, error) {
 		run.Advice = []string{"no finished rollout of epoch " + strings.Join(run.Gaps, ", ") +
 			": the report is of the other epochs"}
 	}
-	run.Advice = append(run.Advice, advice(run.Epochs)...)
+	run.Advice = append(run.Advice, history.Advice(run.Epochs)...)
 	if len(o.Known) == 0 {
-		changed, err := adviseTasks(ctx, o.Root, run.Epochs)
+		changed, err := history.AdviseTasks(ctx, o.Root, run.Epochs)
 		if err != nil {
 			return run, err
 		}
@@ -75,10 +76,10 @@ func Make(ctx context.Context, o Options) (Run, error) {
 		files = append(files, page...)
 	}
 	for _, f := range files {
-		if err := bucket.Write(ctx, f.name, f.data); err != nil {
+		if err := bucket.Write(ctx, f.Name, f.Data); err != nil {
 			return run, err
 		}
-		run.Files = append(run.Files, storage.Join(out, f.name))
+		run.Files = append(run.Files, storage.Join(out, f.Name))
 	}
 	return run, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -230,13 +231,13 @@ func TestReportHasTheTokensThatWereHandedOver(t *testing.T) {
 	if page, err := b.Read(ctx, "report.html"); err != nil || !bytes.Contains(page, []byte(want)) {
 		t.Errorf("the page has no such line: %v", err)
 	}
-	if back, err := ReadHistory(ctx, b); err != nil || len(back) != 1 || len(back[0].Handed()) != 1 || back[0].Handed()[0] != want {
+	if back, err := history.ReadHistory(ctx, b); err != nil || len(back) != 1 || len(back[0].Handed()) != 1 || back[0].Handed()[0] != want {
 		t.Errorf("%+v, %v", back, err)
 	}
 }
 
 func TestCurriculumStateFields(t *testing.T) {
-	data, err := json.Marshal(stateOf(Epoch{Curriculum: &Curriculum{
+	data, err := json.Marshal(history.StateOf(history.Epoch{Curriculum: &history.Curriculum{
 		CurriculumState: decision.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},
 		Chosen:          []int{0, 2},
 		Config:          map[string]any{"initial": 0.3, "increment": 0.2, "interval": 5, "min-reward-diff": 0.1, "ascending": false, "random-subsample": nil},
@@ -256,28 +257,28 @@ func TestMissingRunError(t *testing.T) {
 }
 
 func TestAdviceForEmptyEpoch(t *testing.T) {
-	for want, s := range map[string]Sample{
+	for want, s := range map[string]history.Sample{
 		"no trajectories collected for epoch 3":               {},
 		"9 of 10 trajectories failed":                         {Trajectories: 10, Failed: 9},
 		"none of the 10 trajectories of epoch 3 has a reward": {Trajectories: 10, Groups: 2},
 		"each of the 10 groups has one trajectory":            {Trajectories: 10, Groups: 10, Scored: 10, Mean: ptr(0.5)},
 	} {
-		if a := advice([]Epoch{{Epoch: 3, Train: &s}}); len(a) != 1 || !strings.Contains(a[0], want) {
+		if a := history.Advice([]history.Epoch{{Epoch: 3, Train: &s}}); len(a) != 1 || !strings.Contains(a[0], want) {
 			t.Errorf("%+v: %q, want %q", s, a, want)
 		}
 	}
 }
 
 func TestAdviceWhenRewardsDoNotIncrease(t *testing.T) {
-	var flat, rising []Epoch
+	var flat, rising []history.Epoch
 	for i := range 9 {
-		flat = append(flat, Epoch{Epoch: i, Flat: 9, Train: &Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(0.5)}})
-		rising = append(rising, Epoch{Epoch: i, Train: &Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(float64(i))}})
+		flat = append(flat, history.Epoch{Epoch: i, Flat: 9, Train: &history.Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(0.5)}})
+		rising = append(rising, history.Epoch{Epoch: i, Train: &history.Sample{Trajectories: 80, Groups: 10, Scored: 80, Mean: ptr(float64(i))}})
 	}
-	if a := strings.Join(advice(flat), "\n"); !strings.Contains(a, "not increasing") || !strings.Contains(a, "are flat") {
+	if a := strings.Join(history.Advice(flat), "\n"); !strings.Contains(a, "not increasing") || !strings.Contains(a, "are flat") {
 		t.Errorf("advice for a run that does not improve: %q", a)
 	}
-	if a := advice(rising); len(a) > 0 {
+	if a := history.Advice(rising); len(a) > 0 {
 		t.Errorf("advice for a run that learns: %q", a)
 	}
 }
@@ -291,7 +292,7 @@ func TestFlatGroupsAreThoseThatGroupCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Facts = map[string]float64{"groups": 4, "groups_flat": 3}
-	e := Epoch{Train: &Sample{}}
+	e := history.Epoch{Train: &history.Sample{}}
 	if e.Add("group", &d.Manifest, ""); e.Flat != 3 || e.Train.Groups != 4 {
 		t.Errorf("%d flat of %d", e.Flat, e.Train.Groups)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 )
 
@@ -35,9 +36,9 @@ type stratum struct {
 	picks  []pick // those with the lowest hashes, sorted
 }
 
-// add offers a row. Which rows are sampled depends on the run and on their ids alone,
+// Add offers a row. Which rows are sampled depends on the run and on their ids alone,
 // not on their order.
-func (s *stratum) add(seed uint64, row int64, id string) {
+func (s *stratum) Add(seed uint64, row int64, id string) {
 	p := pick{xxh3.HashStringSeed(id, seed), row, id}
 	if s.wanted[id] {
 		p.id = string([]byte(id))
@@ -54,7 +55,7 @@ func (s *stratum) add(seed uint64, row int64, id string) {
 }
 
 // seedOf returns the seed of a run's sample.
-func seedOf(run Run) uint64 {
+func seedOf(run history.Run) uint64 {
 	id := ""
 	for _, e := range run.Epochs {
 		id = cmp.Or(id, e.RunID)

@@ -10,6 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -17,24 +19,24 @@ import (
 // study is what the page and the histograms need beyond the figures of a Run. It has
 // bounded size, whatever the size of the run.
 type study struct {
-	rewards, lengths map[int]*counts // by epoch
+	rewards, lengths map[int]*plot.Counts // by epoch
 	findings         []validate.Finding
-	funnel           *Funnel // of the last epoch that was curated
+	funnel           *history.Funnel // of the last epoch that was curated
 	funnelEpoch      int
-	lists            []*GroupList // of the last epoch that was grouped
+	lists            []*history.GroupList // of the last epoch that was grouped
 	listsEpoch       int
 	strata           []*stratum
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
 // of the payload.
-func examine(ctx context.Context, root string, r Run) (*study, error) {
-	s := &study{rewards: map[int]*counts{}, lengths: map[int]*counts{}, lists: newLists()}
+func examine(ctx context.Context, root string, r history.Run) (*study, error) {
+	s := &study{rewards: map[int]*plot.Counts{}, lengths: map[int]*plot.Counts{}, lists: history.NewLists()}
 	seed := seedOf(r)
 	for i := len(r.Epochs) - 1; i >= 0; i-- { // the last first: its groups name trajectories to show
 		e := r.Epochs[i].Epoch
 		dir := run.Layout{Root: root}.Epoch(e)
-		last, err := Last(ctx, dir, "score")
+		last, err := history.Last(ctx, dir, "score")
 		if err != nil {
 			return nil, err
 		}
@@ -43,12 +45,12 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 			read func(context.Context, *dataset.Dataset, int) error
 		}{
 			{storage.Join(last, "group"), s.groups},
-			{storage.Join(last, "rollout"), s.rollout(seed, false, storage.Join(last, "group"), storage.Join(last, "score"))},
+			{storage.Join(last, "rollout"), s.Rollout(seed, false, storage.Join(last, "group"), storage.Join(last, "score"))},
 			{storage.Join(last, "score"), s.scores},
 			{storage.Join(last, "curate"), s.curated},
-			{storage.Join(dir, "validation/rollout"), s.rollout(seed, true, storage.Join(dir, "validation/score"))},
+			{storage.Join(dir, "validation/rollout"), s.Rollout(seed, true, storage.Join(dir, "validation/score"))},
 		} {
-			d, err := open(ctx, stage.uri)
+			d, err := history.Open(ctx, stage.uri)
 			if err == nil && d != nil {
 				err = stage.read(ctx, d, e)
 			}
@@ -72,14 +74,14 @@ func doctor() *validate.Doctor {
 	}))
 }
 
-func (s *study) rollout(seed uint64, validation bool, thin ...string) func(context.Context, *dataset.Dataset, int) error {
+func (s *study) Rollout(seed uint64, validation bool, thin ...string) func(context.Context, *dataset.Dataset, int) error {
 	return func(ctx context.Context, d *dataset.Dataset, e int) error {
-		doctor, lengths := doctor(), &counts{}
+		doctor, lengths := doctor(), &plot.Counts{}
 		from := &stratum{Epoch: e, Validation: validation, d: d, wanted: map[string]bool{}}
 		if !validation && e == s.listsEpoch {
 			for _, l := range s.lists {
 				for _, g := range l.Groups {
-					for _, m := range g.extremes() {
+					for _, m := range g.Extremes() {
 						from.wanted[m.ID] = true
 					}
 				}
@@ -96,20 +98,20 @@ func (s *study) rollout(seed uint64, validation bool, thin ...string) func(conte
 			}
 			row := validate.WideRow(n, t)
 			doctor.Row(&row)
-			from.add(seed, n, t.TrajectoryID)
+			from.Add(seed, n, t.TrajectoryID)
 			if row.Valid() {
-				lengths.add(float64(cmp.Or(t.SampledTokens, t.CompletionTokens)))
+				lengths.Add(float64(cmp.Or(t.SampledTokens, t.CompletionTokens)))
 			}
 			n++
 		}
-		if !validation && lengths.n > 0 {
+		if !validation && lengths.N > 0 {
 			s.lengths[e] = lengths
 		}
 		for _, uri := range thin {
 			if from.thin != nil {
 				break
 			}
-			x, err := open(ctx, uri)
+			x, err := history.Open(ctx, uri)
 			if err != nil {
 				return err
 			}
@@ -124,15 +126,15 @@ func (s *study) rollout(seed uint64, validation bool, thin ...string) func(conte
 }
 
 func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
-	doctor, rewards := doctor(), &counts{}
-	err := each(ctx, d, "", func(n int64, t *formats.Score) {
+	doctor, rewards := doctor(), &plot.Counts{}
+	err := history.Each(ctx, d, "", func(n int64, t *formats.Score) {
 		row := validate.ScoreRow(n, t)
 		doctor.Row(&row)
 		if t.Reward != nil {
-			rewards.add(*t.Reward)
+			rewards.Add(*t.Reward)
 		}
 	})
-	if rewards.n > 0 {
+	if rewards.N > 0 {
 		s.rewards[e] = rewards
 	}
 	s.findings = append(s.findings, doctor.Found(d.URI())...)
@@ -146,13 +148,13 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains training.Training) {
 		doctor.Group(g, trains)
 		if first {
-			offer(s.lists, g)
+			history.Offer(s.lists, g)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	of := map[string][]*ShownGroup{}
+	of := map[string][]*history.ShownGroup{}
 	if first && s.hasGroups() {
 		s.listsEpoch = e
 		for _, l := range s.lists {
@@ -161,12 +163,12 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 			}
 		}
 	}
-	err = each(ctx, d, "", func(n int64, m *formats.Member) {
+	err = history.Each(ctx, d, "", func(n int64, m *formats.Member) {
 		row := validate.MemberRow(n, m)
 		doctor.Row(&row)
 		for _, g := range of[m.GroupID] {
-			if len(g.Members) < maxMembers {
-				g.Members = append(g.Members, ShownMember{m.TrajectoryID, m.Reward, m.Advantage})
+			if len(g.Members) < history.MaxMembers {
+				g.Members = append(g.Members, history.ShownMember{m.TrajectoryID, m.Reward, m.Advantage})
 			}
 		}
 	})
@@ -178,7 +180,7 @@ func (s *study) hasGroups() bool { return len(s.lists[0].Groups) > 0 }
 
 func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
 	if s.funnel == nil {
-		s.funnel, s.funnelEpoch = FunnelOf(d), e
+		s.funnel, s.funnelEpoch = history.FunnelOf(d), e
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
-	summary "github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
@@ -123,7 +123,7 @@ func (o Options) previous(ctx context.Context, e int) (string, error) {
 	if e == 0 {
 		return "", nil
 	}
-	dir, err := summary.Last(ctx, o.layout().Epoch(e-1), "curate")
+	dir, err := history.Last(ctx, o.layout().Epoch(e-1), "curate")
 	return storage.Join(dir, "curate"), err
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
@@ -62,7 +62,7 @@ func game(t *testing.T) string {
 // opened opens the dataset of a stage in the last round of an epoch.
 func opened(t *testing.T, o train.Options, e int, stage string) *dataset.Dataset {
 	t.Helper()
-	dir, err := report.Last(t.Context(), storage.Join(o.Root, fmt.Sprint("epoch-", e)), stage)
+	dir, err := history.Last(t.Context(), storage.Join(o.Root, fmt.Sprint("epoch-", e)), stage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestRefill(t *testing.T) {
 		if !strings.HasSuffix(rolled.URI(), "/extended/extended/rollout") || rolled.Rows != 4*refilled || rolled.Facts["added"] != 2*refilled-15 {
 			t.Errorf("epoch %d: %q has %d rows, %v of them new", e, rolled.URI(), rolled.Rows, rolled.Facts["added"])
 		}
-		receipt, err := report.ReadReceipt(t.Context(), storage.Join(o.Root, fmt.Sprint("epoch-", e), "submit"))
+		receipt, err := history.ReadReceipt(t.Context(), storage.Join(o.Root, fmt.Sprint("epoch-", e), "submit"))
 		if err != nil || receipt == nil || receipt.CuratedDigest != curated.RowsDigest.String() {
 			t.Errorf("epoch %d was not trained on the last round: %v", e, err)
 		}
@@ -198,7 +198,7 @@ func TestRefillOfShards(t *testing.T) {
 		}
 		o.Rollout.Out.Shard, o.Refill = stages.Shard{}, refill
 		o.Rollout.Budget.Tokens = int64(share * (whole["prompt_tokens"] + whole["completion_tokens"]))
-		receipt, err := report.ReadReceipt(t.Context(), storage.Join(o.Root, "policy"))
+		receipt, err := history.ReadReceipt(t.Context(), storage.Join(o.Root, "policy"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
-	summary "github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -63,7 +64,7 @@ type Options struct {
 	// StageDone and EpochDone report progress; both are optional. They get the
 	// report of a stage of an epoch, and the summary of an epoch.
 	StageDone func(epoch int, r stages.Report)
-	EpochDone func(summary.Epoch)
+	EpochDone func(history.Epoch)
 }
 
 // Validation runs held-out examples with the current policy before epoch e if
@@ -126,7 +127,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, fmt.Errorf("train: prepare: %w", err)
 	}
-	var known []summary.Epoch
+	var known []history.Epoch
 	for e := range o.Epochs + 1 {
 		epoch := Epoch{Epoch: e, Stages: map[string]stages.Report{}}
 		last := e == o.Epochs
@@ -166,12 +167,12 @@ func otherSettings(err error) error {
 
 // sumUp writes the report's files after an epoch, and returns the epochs that
 // need not be read again.
-func (o Options) sumUp(ctx context.Context, e int, known []summary.Epoch) ([]summary.Epoch, error) {
-	r, err := summary.Make(ctx, summary.Options{Root: o.Root, Known: known})
+func (o Options) sumUp(ctx context.Context, e int, known []history.Epoch) ([]history.Epoch, error) {
+	r, err := report.Make(ctx, report.Options{Root: o.Root, Known: known})
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	at, found := slices.BinarySearchFunc(r.Epochs, e, func(x summary.Epoch, e int) int { return cmp.Compare(x.Epoch, e) })
+	at, found := slices.BinarySearchFunc(r.Epochs, e, func(x history.Epoch, e int) int { return cmp.Compare(x.Epoch, e) })
 	if !found {
 		return r.Epochs[:at], nil
 	}

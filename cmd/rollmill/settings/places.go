@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/receipts"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -153,7 +153,7 @@ func (p *RunPlace) Known(ctx context.Context, uri string, epoch *int) (*receipts
 
 // Curated returns the curated dataset of an epoch: the last one, if its plan was made.
 func (p *RunPlace) Curated(ctx context.Context, epoch int) (string, error) {
-	dir, err := report.Last(ctx, p.Layout().Epoch(epoch), "curate")
+	dir, err := history.Last(ctx, p.Layout().Epoch(epoch), "curate")
 	return storage.Join(dir, "curate"), err
 }
 
@@ -171,7 +171,7 @@ func (p *RunPlace) Input(s *cli.Session, in Source, epoch *int, validation bool)
 func (p *RunPlace) LastInput(ctx context.Context, s *cli.Session, in Source, epoch *int) (stages.Input, error) {
 	if in.URI == "" && epoch != nil {
 		dir, name := storage.Split(p.Layout().Input(*epoch, s.Command, false))
-		dir, err := report.Last(ctx, dir, name)
+		dir, err := history.Last(ctx, dir, name)
 		if err != nil {
 			return stages.Input{}, err
 		}

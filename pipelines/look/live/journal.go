@@ -1,0 +1,215 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/dataset/seal"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+)
+
+// Attempt is a journalled trajectory without its payload.
+type Attempt struct {
+	TrajectoryID     string `parquet:"trajectory_id"`
+	ExampleID        string `parquet:"example_id,dict"`
+	Epoch            int32  `parquet:"epoch,delta"`
+	Generation       int32  `parquet:"generation,delta"`
+	Status           string `parquet:"status,dict"`
+	StopReason       string `parquet:"stop_reason,dict"`
+	FailureClass     string `parquet:"failure_class,optional,dict"`
+	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
+	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
+
+	segment seal.Segment
+	row     int
+}
+
+// Seconds returns how long it took.
+func (a *Attempt) Seconds() float64 {
+	return time.Duration(1000 * (a.FinishedAt - a.StartedAt)).Seconds()
+}
+
+// maxAttempts is how many journalled attempts are kept; of more, only the totals.
+const maxAttempts = 200_000
+
+// Journal is what was read of the journals of a dataset. Segments never change, so
+// each is read once.
+type Journal struct {
+	Mu sync.Mutex
+	journalled
+}
+
+// journalled is what a journal has of the rows of one identity.
+type journalled struct {
+	read     map[string]bool // segments and finished shards, by name
+	expected map[int]int64   // rows of a shard
+	Attempts []*Attempt      // of segments, as they were written
+	at       map[string]int  // of a trajectory in attempts
+	Segments totals
+	Parts    totals // of finished shards
+	under    *seal.Underway
+}
+
+// totals adds up attempts.
+type totals struct {
+	Rows, Failed, Prompt, Completion int64
+	Classes, Stops                   map[string]int64
+}
+
+func (t *totals) Add(a *Attempt, sign int64) {
+	if t.Classes == nil {
+		t.Classes, t.Stops = map[string]int64{}, map[string]int64{}
+	}
+	t.Rows += sign
+	t.Stops[a.StopReason] += sign
+	if a.Status == outcomes.StatusFailed {
+		t.Failed += sign
+		t.Classes[a.FailureClass] += sign
+	}
+}
+
+// Refresh reads what is new in the journals of a dataset.
+func (j *Journal) Refresh(ctx context.Context, uri string) error {
+	under, err := seal.LookUnderway(ctx, uri)
+	if err != nil {
+		return err
+	}
+	j.Mu.Lock()
+	defer j.Mu.Unlock()
+	if j.read == nil || j.under != nil && j.under.Name != under.Name { // another rollout replaces it
+		j.journalled = journalled{read: map[string]bool{}, expected: map[int]int64{}, at: map[string]int{},
+			Parts: totals{Classes: map[string]int64{}}}
+	}
+	j.under = under
+	for _, s := range under.Segments {
+		if j.read[s.Name] {
+			continue
+		}
+		rows, err := seal.ReadSegment[Attempt](ctx, under, s)
+		if err != nil {
+			return err
+		}
+		if _, known := j.expected[s.Shard]; !known {
+			if j.expected[s.Shard], err = under.Expected(ctx, s); err != nil {
+				return err
+			}
+		}
+		j.read[s.Name] = true
+		for i := range rows {
+			rows[i].segment, rows[i].row = s, i
+			j.Add(&rows[i])
+		}
+	}
+	for _, f := range under.Finished {
+		name := fmt.Sprintf("shard %d", f.Shard)
+		if j.read[name] {
+			continue
+		}
+		m, err := under.Record(ctx, f)
+		if err != nil {
+			return err
+		}
+		j.read[name] = true
+		j.expected[f.Shard] = m.Rows
+		j.Parts.Rows, j.Parts.Failed = j.Parts.Rows+m.Rows, j.Parts.Failed+m.Counts[outcomes.StatusFailed]
+		j.Parts.Prompt += int64(m.Facts["prompt_tokens"])
+		j.Parts.Completion += int64(m.Facts["completion_tokens"])
+		for class, n := range m.Failures {
+			j.Parts.Classes[class] += n
+		}
+	}
+	return nil
+}
+
+// Add adds an attempt. One that was made again replaces the earlier one; what that
+// cost still counts.
+func (j *Journal) Add(a *Attempt) {
+	j.Segments.Prompt += int64(a.PromptTokens)
+	j.Segments.Completion += int64(a.CompletionTokens)
+	if at, again := j.at[a.TrajectoryID]; again {
+		if old := j.Attempts[at]; old.Status == outcomes.StatusFailed {
+			j.Segments.Add(old, -1)
+			j.Segments.Add(a, 1)
+			j.Attempts[at] = a
+		}
+		return
+	}
+	j.Segments.Add(a, 1)
+	if len(j.Attempts) < maxAttempts {
+		j.at[a.TrajectoryID] = len(j.Attempts)
+		j.Attempts = append(j.Attempts, a)
+	}
+}
+
+// window is the time over which the present rate is measured.
+const window = time.Minute
+
+// Tiles returns how far a rollout is, how fast it is, and what it used.
+func (j *Journal) Tiles(p history.Prices, now time.Time) []history.Tile {
+	rows, failed := j.Segments.Rows+j.Parts.Rows, j.Segments.Failed+j.Parts.Failed
+	prompt, completion := j.Segments.Prompt+j.Parts.Prompt, j.Segments.Completion+j.Parts.Completion
+	total, all := int64(0), len(j.expected) == j.under.Shards
+	for _, n := range j.expected {
+		total += n
+		all = all && n > 0
+	}
+	out := []history.Tile{{Name: "Finished", Value: text.Thousands(rows)}}
+	if all && total > 0 {
+		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(rows)/float64(total), text.Thousands(total))
+	}
+	rate, overall := j.rates(now)
+	t := history.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60),
+		Note: fmt.Sprintf("in the last minute; %.1f on the whole", overall*60)}
+	out = append(out, t)
+	if all && total > rows && rate > 0 {
+		left := time.Duration(float64(total-rows) / rate * float64(time.Second))
+		out = append(out, history.Tile{Name: "Time left", Value: left.Round(time.Second).String(),
+			Note: "at the last minute's rate"})
+	}
+	share := ""
+	if rows > 0 {
+		share = fmt.Sprintf("%.1f %%", 100*float64(failed)/float64(rows))
+	}
+	out = append(out, history.Tile{Name: "Failed", Value: text.Thousands(failed), Note: share},
+		history.Tile{Name: "Tokens", Value: text.Thousands(prompt + completion),
+			Note: fmt.Sprintf("%s prompt, %s completion", text.Thousands(prompt), text.Thousands(completion))})
+	if p != (history.Prices{}) {
+		spend := p.Of(history.Cost{PromptTokens: prompt, CompletionTokens: completion})
+		out = append(out, history.Tile{Name: "Spend", Value: fmt.Sprintf("%.4f", spend), Note: "at the given prices"})
+	}
+	if j.under.Shards > 1 {
+		out = append(out, history.Tile{Name: "Shards", Value: fmt.Sprintf("%d of %d", len(j.under.Finished), j.under.Shards),
+			Note: "finished"})
+	}
+	return append(out, history.Tile{Name: "Last written", Value: text.Since(j.under.Changed) + " ago"})
+}
+
+// rates returns the attempts per second that ended within the window before now, and
+// those of the whole time.
+func (j *Journal) rates(now time.Time) (rate, overall float64) {
+	var first, last int64
+	from, n := now.Add(-window).UnixMicro(), 0
+	for _, a := range j.Attempts {
+		if a.FinishedAt == 0 {
+			continue
+		}
+		if first == 0 || a.StartedAt < first {
+			first = a.StartedAt
+		}
+		last = max(last, a.FinishedAt)
+		if a.FinishedAt >= from {
+			n++
+		}
+	}
+	if last <= first {
+		return 0, 0
+	}
+	span := min(window.Seconds(), float64(now.UnixMicro()-first)/1e6) // a rollout may be younger than the window
+	return float64(n) / max(span, 1e-6), float64(len(j.Attempts)) / (float64(last-first) / 1e6)
+}

@@ -1,0 +1,190 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/catalogue"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+type epochModel struct {
+	Frame
+	epochRow
+	Tiles      []history.Tile
+	Components []history.Tile
+	Problems   []string
+	Receipt    *receipts.Receipt
+	Funnel     *history.Funnel
+	Stops      []counted
+	Groups     *catalogue.Found // the dataset of the lists
+	Lists      []*history.GroupList
+}
+
+// number returns the epoch that a request names.
+func number(r *http.Request) (int, error) {
+	e, err := strconv.Atoi(r.PathValue("epoch"))
+	if err != nil || e < 0 {
+		return 0, missing("no epoch %q: it is not a number", r.PathValue("epoch"))
+	}
+	return e, nil
+}
+
+func (s *Server) epochPage(r *http.Request) (any, error) {
+	e, err := number(r)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	m := &epochModel{Frame: Frame{Title: fmt.Sprintf("Epoch %d", e), Trail: s.trail(l.Run)}}
+	all := l.Epochs()
+	if m.Datasets = all[e]; m.Datasets == nil {
+		return nil, missing("no epoch %d in this run", e)
+	}
+	if e > 0 && all[e-1] != nil {
+		m.Prev = epochLink(l.Run, e-1)
+	}
+	if all[e+1] != nil {
+		m.Next = epochLink(l.Run, e+1)
+	}
+	known, err := s.recorded(r.Context(), l)
+	if err != nil && !errors.Is(err, fault.ErrInvalid) {
+		return nil, err
+	}
+	if err := s.openAll(r.Context(), m.Datasets); err != nil {
+		return nil, err
+	}
+	var recorded history.Epoch
+	if at := slices.IndexFunc(known, func(k history.Epoch) bool { return k.Epoch == e }); at >= 0 {
+		recorded = known[at]
+	}
+	switch m.Epoch, _, err = s.current(r.Context(), catalogue.Finished(all[e]), recorded, e); {
+	case errors.Is(err, fault.ErrInvalid): // read names the file
+		m.Epoch = recorded
+	case err != nil:
+		return nil, err
+	}
+	one := []history.Epoch{m.Epoch}
+	m.Tiles, m.Components = history.Tiles(history.Run{Epochs: one}, s.prices.Of), history.Components(one)
+	m.epochRow.Epoch.Epoch = e
+	if err := m.read(r.Context(), s, catalogue.Finished(all[e])); err != nil || e == 0 {
+		return m, err
+	}
+	return m, m.compareTasks(r.Context(), s, catalogue.Finished(all[e-1])["rollout"], catalogue.Finished(all[e])["rollout"])
+}
+
+// compareTasks adds that tasks changed under the same ids since the epoch before.
+func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *catalogue.Found) error {
+	if before == nil || now == nil {
+		return nil
+	}
+	var both []*dataset.Dataset
+	for _, f := range []*catalogue.Found{before, now} {
+		d, err := s.open(ctx, f)
+		if err != nil {
+			return nil // read says why
+		}
+		both = append(both, d)
+	}
+	changed, err := s.tasks.Of(both[0].Ref("", "").Digest+both[1].Ref("", "").Digest, func() ([]string, error) { return history.ChangedTasks(ctx, both) })
+	if err == nil && changed[1] != "" {
+		m.Problems = append(m.Problems, changed[1])
+	}
+	return err
+}
+
+// read adds what the datasets that are counted hold beyond their counts.
+func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*catalogue.Found) error {
+	of := map[*catalogue.Found]*dataset.Dataset{}
+	for _, f := range m.Datasets {
+		if !f.Complete {
+			continue
+		}
+		d, err := s.open(ctx, f)
+		if err != nil {
+			m.Problems = append(m.Problems, err.Error())
+			continue
+		}
+		of[f] = d
+		for _, g := range d.Gates {
+			if g.Refused {
+				m.Problems = append(m.Problems, fmt.Sprintf("%s: gate %s refused it (value %.4g)", f.Stage, g.Name, g.Value))
+			}
+		}
+	}
+	var err error
+	if d := of[stages["curate"]]; d != nil {
+		m.Funnel = history.FunnelOf(d)
+	}
+	if d := of[stages["rollout"]]; d != nil {
+		count := func() ([]counted, error) { return countStops(ctx, d) }
+		if m.Stops, err = s.stops.Of(d.Ref("", "").Digest, count); err != nil {
+			return err
+		}
+	}
+	if d := of[stages["group"]]; d != nil {
+		m.Groups = stages["group"]
+		s.indexes.Begin(d) // its lists are usually next
+		read := func() ([]*history.GroupList, error) { return history.GroupLists(ctx, d) }
+		if m.Lists, err = s.lists.Of(d.Ref("", "").Digest, read); err != nil {
+			return err
+		}
+	}
+	if f := stages["submit"]; f != nil && f.Receipt {
+		if m.Receipt, err = history.ReadReceipt(ctx, f.URI); err != nil {
+			m.Problems = append(m.Problems, err.Error())
+		}
+	}
+	return nil
+}
+
+// countStops counts a rollout's trajectories by the reason of their end.
+func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
+	type row struct {
+		StopReason string `parquet:"stop_reason,dict"`
+	}
+	n := map[string]int64{}
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *row) string { return r.StopReason },
+		func(_ int64, rows []row) error {
+			n[rows[0].StopReason] += int64(len(rows))
+			return nil
+		})
+	return sorted(n), err
+}
+
+// trail returns the way to a page directly below a run.
+func (s *Server) trail(run string) []Crumb {
+	out := []Crumb{{s.name(), "/"}}
+	if run != "" {
+		out = append(out, Crumb{run, page.Link("r", run)})
+	}
+	return out
+}
+
+// epochLink returns the path of an epoch's page.
+func epochLink(run string, epoch int) string {
+	if run == "" {
+		return page.Link("e", epoch)
+	}
+	return page.Link("r", run, "e", epoch)
+}
+
+// trailOf returns the way to a page of a dataset: the run, its epoch, the dataset.
+func (s *Server) trailOf(f *catalogue.Found) []Crumb {
+	out := s.trail(f.Run)
+	if f.Epoch >= 0 {
+		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), epochLink(f.Run, f.Epoch)})
+	}
+	return append(out, Crumb{f.Stage, f.Link()})
+}

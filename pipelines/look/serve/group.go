@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/query"
+	"github.com/rollmill/rollmill/pipelines/look/text"
+)
+
+// The sizes of a group's page.
+const (
+	maxInTable = 256 // rows of the table
+	sideBySide = 8   // members whose messages are shown at once
+	sideSteps  = 8   // messages of each after those that all have
+	sideText   = 700 // bytes of a text
+	pairSteps  = 50
+	pairText   = 3000
+)
+
+type groupModel struct {
+	Frame
+	Facts      []model.Fact
+	Example    text.Piece
+	Reference  text.Piece
+	Components []string
+	Members    []memberView
+	Left       int // members that are not in the table
+	Pair       bool
+	A, B       string // ids of the pair to choose
+	Path       string // of the page
+	WholeURL   string // the page of the whole group
+	Side       sideModel
+	MoreURL    string // further messages
+	OtherURL   string // further members
+}
+
+// memberView is a row of the table.
+type memberView struct {
+	ID, URL     string
+	Generation  int32
+	Status      string
+	Reward      *float64
+	NoReward    string
+	Components  []*float64
+	Advantage   *float64
+	NoAdvantage string
+	Sampled     int32
+	Fate        model.Fate
+}
+
+// Negative reports whether training works against the member.
+func (m memberView) Negative() bool { return m.Advantage != nil && *m.Advantage < 0 }
+
+func (s *Server) groupPage(r *http.Request) (any, error) {
+	f, x, err := s.indexed(r)
+	if err != nil {
+		return nil, err
+	}
+	id := segment(r, "group")
+	rows := x.Members(id)
+	if rows == nil {
+		return nil, missing("no group %q in %s", id, f.Key)
+	}
+	m := &groupModel{Frame: Frame{Title: "Group " + id,
+		Trail: append(s.trailOf(f), Crumb{"groups", listed(r, page.Link("d", f.Key, "groups"))})},
+		Path: page.Link("d", f.Key, "g", id), WholeURL: listed(r, page.Link("d", f.Key, "g", id)), Components: x.Components()}
+	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
+	number, _ := x.GroupOf(id)
+	m.Facts = factsOf(x, number, rows)
+	for _, row := range rows[:min(len(rows), maxInTable)] {
+		m.Members = append(m.Members, g.member(x.At(row)))
+	}
+	m.Left = len(rows) - len(m.Members)
+	m.A = cmp.Or(r.FormValue("a"), m.Members[0].ID)
+	m.B = cmp.Or(r.FormValue("b"), m.Members[min(1, len(m.Members)-1)].ID)
+	url := func(n uint32) string { return listed(r, page.Link("d", f.Key, "g", x.GroupID(n))) }
+	if err := m.setAdjacent(r, number, url, x.GroupList()); err != nil {
+		return nil, err
+	}
+	return m, g.side(m)
+}
+
+// grouping makes the page of a group.
+type grouping struct {
+	*Server
+	r    *http.Request
+	key  string
+	x    *query.Index
+	id   string
+	rows []uint32
+}
+
+func (g *grouping) member(t query.Trajectory) memberView {
+	v := memberView{ID: t.ID, URL: page.Link("d", g.key, "t", t.ID), Generation: t.Generation, Status: text.Name(t.Status),
+		Reward:   notNaN(t.Reward),
+		NoReward: text.Name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: text.Name(t.NoAdvantage),
+		Sampled: t.SampledTokens}
+	if t.Failure != "" {
+		v.Status += ": " + text.Name(t.Failure)
+	}
+	for _, c := range t.Components {
+		v.Components = append(v.Components, notNaN(c.Value))
+	}
+	c := conversationOf(g.x, &query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
+		Advantage: v.Advantage}, Is: t})
+	v.Fate = c.Fate()
+	return v
+}
+
+// factsOf returns what is known of a group.
+func factsOf(x *query.Index, number uint32, rows []uint32) []model.Fact {
+	lengths, statuses := []int32{}, map[string]int{}
+	for _, row := range rows {
+		t := x.At(row)
+		statuses[t.Status]++
+		lengths = append(lengths, t.SampledTokens)
+	}
+	g := x.Group(number)
+	out := []model.Fact{{Name: "example", Value: text.Name(x.At(rows[0]).Example)},
+		{Name: "members", Value: membersText(len(rows), statuses)}}
+	if g.Valid > 0 {
+		out = append(out, model.Fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
+			model.Fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
+	}
+	out = append(out, model.Fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
+	if g.Kept+g.Dropped > 0 {
+		out = append(out, model.Fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
+	}
+	return out
+}
+
+// membersText returns the number of members, with those of each status if they differ.
+func membersText(n int, statuses map[string]int) string {
+	var parts []string
+	for _, s := range outcomes.Statuses {
+		if statuses[s] > 0 && statuses[s] < n {
+			parts = append(parts, strconv.Itoa(statuses[s])+" "+s)
+		}
+	}
+	if parts == nil {
+		return plural.Of(n, "trajectory")
+	}
+	return plural.Of(n, "trajectory") + ": " + strings.Join(parts, ", ")
+}
+
+// notNaN returns a number of an index, nil for null.
+func notNaN(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}

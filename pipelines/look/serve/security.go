@@ -1,0 +1,178 @@
+package serve
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/pipelines/look/page"
+)
+
+const (
+	tokenParameter = "token"
+
+	maxHeaders = 16 << 10 // bytes
+	maxQuery   = 4 << 10  // bytes of a path or a query
+	maxPairs   = 64       // parameters
+)
+
+// policy allows what the server itself sends, and nothing inline.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Listen returns a listener at a loopback address. host:0 takes any free port.
+func Listen(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if !loopback(host) {
+		return nil, fmt.Errorf("the viewer listens only at 127.0.0.1, [::1] or localhost, not at %q", host)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, is := l.Addr().(*net.TCPAddr); !is || !tcp.IP.IsLoopback() { // localhost may resolve to another address
+		return nil, errors.Join(fmt.Errorf("%q is not a loopback address", l.Addr()), l.Close())
+	}
+	return l, nil
+}
+
+// loopback reports whether a host is this machine: by an address or the name
+// localhost, and not by a name that a DNS server resolves.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback() && addr.Zone() == ""
+}
+
+// Handler returns the handler of all pages, which lets only this machine's user in.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.Handle("GET "+r.path, s.serve(r))
+	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, missing("no page at this address")) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secure(w.Header())
+		if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(pageTime)); err != nil {
+			s.log.Debug("no write deadline", "error", err)
+		}
+		if err := check(r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, page.StaticPath) {
+			s.static.Serve(w, r) // the same for everybody
+			return
+		}
+		if given := r.URL.Query().Get(tokenParameter); given != "" {
+			s.enter(w, r, given)
+			return
+		}
+		if c, err := r.Cookie(s.cookie()); err != nil || !s.known(c.Value) {
+			s.fail(w, r, refused(http.StatusForbidden, "this browser has no access",
+				"open the link that rollmill view printed: it contains a token; if this browser did, load the page again"))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// secure sets the headers of every response.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Cache-Control", "no-store")
+}
+
+// check refuses what no page of the viewer sends. A page elsewhere whose name was
+// made to resolve to this machine sends its own name as Host; one on another port of
+// this machine sends another Origin, or another Sec-Fetch-Site.
+func check(r *http.Request) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return refused(http.StatusMethodNotAllowed, "the viewer only answers GET and HEAD", "")
+	}
+	host := r.Host
+	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+		host = name
+	}
+	if !loopback(host) {
+		return refused(http.StatusMisdirectedRequest, fmt.Sprintf("the viewer does not answer to the host %q", host),
+			"use the link that rollmill view printed")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+		return refused(http.StatusForbidden, "the request comes from another origin", "")
+	}
+	if elsewhereBegan(r) && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return refused(http.StatusForbidden, "the request comes from another site", "")
+	}
+	if len(r.URL.RawQuery) > maxQuery || len(r.RequestURI) > 2*maxQuery {
+		return refused(http.StatusRequestURITooLong, "the address is too long",
+			fmt.Sprintf("a query may have %d bytes", maxQuery))
+	}
+	if values, err := url.ParseQuery(r.URL.RawQuery); err != nil || len(values) > maxPairs {
+		return refused(http.StatusBadRequest, "the address has a query that cannot be read", "")
+	}
+	return nil
+}
+
+// enter gives a browser that has the token a cookie, and leads it to the same page
+// without the token.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, given string) {
+	if !s.known(given) {
+		s.fail(w, r, refused(http.StatusForbidden, "the token is wrong",
+			"open the link that this rollmill view printed; each start has another token"))
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
+	rest := r.URL.Query()
+	rest.Del(tokenParameter)
+	to := url.URL{Path: "/"} // not the request's path, which may name another host: //host/
+	if q := rest.Encode(); q != "" {
+		to.RawQuery = q
+	}
+	if !elsewhereBegan(r) {
+		http.Redirect(w, r, to.String(), http.StatusSeeOther)
+		return
+	}
+	w.Header().Set("Refresh", "0;url="+to.String()) // a request of this page has the cookie; a redirect would not
+	if err := s.render(w, "enter", http.StatusOK, enterModel{Frame{Title: "Rollmill"}, to.String()}); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+type enterModel struct {
+	Frame
+	To string
+}
+
+// elsewhereBegan reports whether another site led the browser here, by a link in a mail or
+// a file. The browser then sends no SameSite=Strict cookie.
+func elsewhereBegan(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}
+
+func (s *Server) known(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// cookie returns the cookie's name. Browsers send a cookie to all ports of a host,
+// so that each server needs another name.
+func (s *Server) cookie() string { return "rollmill-view-" + page.Digest([]byte(s.token)) }
