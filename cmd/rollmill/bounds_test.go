@@ -33,20 +33,20 @@ func testDouble(dir string) bool {
 
 // parsers lists packages in which every recursive function takes a depth.
 var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "formats/records", "formats/jsontext", "formats/foreign/nat",
-	"stages/rollout/recorder", "stages/rollout/tree", "stages/rollout/agents/nat", "stages/internal/remote"}
+	"stages/rollout/recorder", "formats/tree", "stages/rollout/agents/nat", "stages/internal/remote"}
 
 // recursion lists recursive functions of parsers that need no depth.
 var recursion = map[string]string{
-	"formats/arrow typeOf":            "the type of a row is as deep as its declaration",
-	"formats/arrow textAt":            "into a dictionary's values, once; maxDepth bounds the schema",
-	"formats/jsontext checkKeys":      "as deep as the Go type of the answer",
-	"formats/jsontext encoderOf":      "as deep as the Go type of the rows",
-	"formats/parquet typ":             "as deep as a schema may be: see maxNesting",
-	"formats/parquet bytes":           "as deep as the Go type of the rows",
-	"formats/parquet value":           "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
-	"formats/parquet addNested":       "as deep as the Go type of the rows",
-	"stages/rollout/tree withNumbers": "json.Decoder bounds the depth of what it decodes",
-	"stages/rollout/tree longestText": "as deep as the messages of a trajectory, each of which is a call that was recorded",
+	"formats/tree withNumbers":   "json.Decoder bounds the depth of what it decodes",
+	"formats/tree longestText":   "as deep as the messages of a trajectory, each of which is a call that was recorded",
+	"formats/arrow typeOf":       "the type of a row is as deep as its declaration",
+	"formats/arrow textAt":       "into a dictionary's values, once; maxDepth bounds the schema",
+	"formats/jsontext checkKeys": "as deep as the Go type of the answer",
+	"formats/jsontext encoderOf": "as deep as the Go type of the rows",
+	"formats/parquet typ":        "as deep as a schema may be: see maxNesting",
+	"formats/parquet bytes":      "as deep as the Go type of the rows",
+	"formats/parquet value":      "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
+	"formats/parquet addNested":  "as deep as the Go type of the rows",
 }
 
 // TestReadsAreBounded finds new code that reads outside data without a limit. It

@@ -2,8 +2,14 @@
 // attempts, with every model call exactly as it was sampled, as one wide
 // dataset.
 //
-// It is not an agent (agents/ holds those, one folder each), not a proxy
+// It is not an agent (agents/ holds those, one folder each, and how to add one), not a proxy
 // (recorder/ is) and not a judge of the agent: its rows have no reward.
+//
+// Its floors: planning says which attempts there are, agents what an agent is, recorder what the
+// model was asked and answered, and watch when a run ends early. This package runs the attempts
+// (rollout.go, attempt.go), resumes them (resume.go, calls.go, retry.go) and writes the rows
+// (write.go, extend.go).
+//
 // Finished trajectories are journalled, and so are the answered calls of the others: a run
 // that was killed resumes where it stopped and asks the engine only for the calls that were
 // in flight (calls.go, recorder/resume.go). When two commands
@@ -42,30 +48,4 @@
 // help of the agent, and its tools run again. It is a row of its own, numbered after the attempts of
 // its example, with forked_from and fork_call. Its repeated calls are no target, have no tokens and count in no
 // budget. An attempt that asks something else before the repeated calls are all made fails as diverged.
-//
-// # Adding an agent
-//
-// In another language, write a program and run it as agent "command"; nothing
-// has to be added here. It reads one JSON line, finds the model by the
-// environment variables of the OpenAI clients, and may print one JSON object last.
-// Package agents/command documents the protocol, also for long-running
-// programs, with a whole worker in seven lines. testdata/agents has programs
-// that need nothing but Python, and others for LangGraph, LlamaIndex and ADK. A
-// service receives the model's address from agent "http".
-//
-// In Go:
-//
-//  1. Write a package under agents/ with a type that implements Agent: Describe
-//     returns all that decides its behaviour, and Attempt calls the model at the
-//     attempt's BaseURL until it is done or its context ends. An error is a
-//     *Failure with its class; the runner decides the state of the row. Closer,
-//     Limited and Stored are optional interfaces.
-//  2. Write its Settings, an AgentSettings: Declare declares the agent's options,
-//     and Agent makes it. Embed Arguments or ProgramSettings where they fit.
-//     What plugin.Identity finds in the Settings serves as Description.Params.
-//  3. Give the package a variable Kind: its name, a phrase of help and New, which
-//     returns Settings at their defaults. List it in agents.
-//  4. In its test call agents/agenttest.Run, which defines the interface, and
-//     test what is particular to the agent. The example of package agenttest is
-//     a complete agent with its test.
 package rollout

@@ -2,47 +2,39 @@
 // through. It speaks the APIs of OpenAI and Anthropic's Messages. Each
 // trajectory has a base URL of its own. A call to it is forwarded to an engine
 // with a request for logprobs and token ids, answered with only what the agent
-// requested, and recorded in a tree of messages (package tree).
+// requested, and recorded in a tree of messages (formats/tree).
 //
 // It is not a gateway: it never answers from a cache, picks no model, and
 // changes no text, except tool arguments that an agent rewrote
 // (session_restore.go). An engine's error reaches the agent unchanged, or in
 // the form of the agent's API.
 //
-// # A request's way through the files
+// # A request's way through the packages
 //
 //  1. serve_routes.go finds the session by the URL and the API by the path.
 //     Requests of other kinds are refused, or forwarded by serve_pass.go.
 //     Agents in this process call without a connection (serve_direct.go).
-//  2. serve.go reads the request. The API's translator (api.go) decodes it
-//     (request.go): the prompt becomes messages, and the fields become those of
-//     the engine's request. chat.go and completions.go forward; messages.go
-//     and responses.go, with the files that begin with their names, translate to
-//     chat completions. Both build the prompt with chat_prompt.go.
+//  2. serve.go reads the request. Package apis decodes it: the prompt becomes
+//     messages, and the fields become those of the engine's request.
 //  3. session.go records that the call began: it restores rewritten tool
-//     arguments (session_restore.go), adds the prompt to the tree, and adds
+//     arguments (session_restore.go), adds the prompt to the tree (formats/tree), and adds
 //     the fields that training needs. session_limit.go refuses a call over the
-//     limit.
-//  4. engine.go sends the request and retries it. engine_balance.go selects the
-//     endpoint, engine_errors.go decides what an error means. The result has a
-//     whole body, or a stream of events (stream_events.go).
-//  5. answer.go reads the body, or the chunks of the stream, into an answer:
-//     choices with a message and tokens. answer_tokens.go reads token ids and
-//     logprobs wherever engines put them. What the agent did not request is cut
-//     from the bytes while they are read (answer_cursor.go, answer_view.go).
+//     limit. A call that an earlier process made gets that answer (resume.go).
+//  4. Package engines sends the request and retries it.
+//  5. Package completion reads the body, or the chunks of the stream, into an answer:
+//     choices with a message and tokens. What the agent did not request is cut
+//     from the bytes while they are read.
 //  6. The agent gets the body, or the engine's events as they come
-//     (stream_relay.go). If its API is translated, it gets the encoded answer
-//     (messages_answer.go, responses_answer.go) or events made from the engine's
-//     (stream_translate.go). stream_read.go reads the engine's end;
-//     stream_encode.go is what the encoders of both APIs share.
+//     (stream_relay.go). If its API is translated, it gets the encoded answer,
+//     or events made from the engine's (stream_translate.go).
 //  7. session.go records the answer before its last bytes reach the agent.
-//     answer_check.go and answer_model.go decide whether it can be trained on.
+//     Package completion and model_name.go decide whether it can be trained on.
 //
 // # Who owns a token
 //
-// The engine samples a token, and only the files of step 5 read one. While a call
-// runs, its tokens lie in choice.tokens, one list of ids for each source
-// that the answer has, and one list of logprobs. choice.keepTokens stores one
+// The engine samples a token, and only package completion reads one. While a call
+// runs, its tokens lie in its Choice, one list of ids for each source
+// that the answer has, and one list of logprobs. Answer.KeepTokens stores one
 // list of ids and the logprobs in the choice's message if they agree with each
 // other and with the engine's count; otherwise it stores none and names the
 // fault. Session.addAnswer gives that message to the tree, and from then on the
@@ -97,7 +89,4 @@
 //   - A call whose stream the engine broke off is not retried, because the agent
 //     has seen its beginning. The agent sees its connection drop, or, in a
 //     stream that is made here, the API's error event.
-//
-// To accept another source of token ids, add it in answer_tokens.go and in the
-// list of formats.Tokens… constants. To record another API, see apis.
 package recorder

@@ -117,8 +117,8 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
-	r := &Recorder{opts: o, set: apis.Defaults{Model: o.Model, Sampling: o.Sampling, Extra: o.Extra, NoLogprobs: o.NoLogprobs, AcceptNoFinish: o.AcceptNoFinish},
-		url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
+	r := &Recorder{opts: o, url: "http://" + l.Addr().String(), sessions: map[string]*Session{},
+		set: apis.Defaults{Model: o.Model, Sampling: o.Sampling, Extra: o.Extra, NoLogprobs: o.NoLogprobs, AcceptNoFinish: o.AcceptNoFinish}}
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}

@@ -21,9 +21,9 @@ import (
 // volatile is what differs when a trajectory is made again.
 var volatile = cmpopts.IgnoreFields(formats.Call{}, "Endpoint", "LatencyMS", "Attempts", "Replayed")
 
-// TestReplay: an agent that is started again gets the answers of its calls before a moment, and
+// TestEarlierAnswers: an agent that is started again gets the answers of its calls before a moment, and
 // the engine is asked for the rest alone. What is recorded is what was recorded.
-func TestReplay(t *testing.T) {
+func TestEarlierAnswers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	replayed := 0
 	for i := range 40 {

@@ -1,4 +1,4 @@
-// Package agents lists the agents that rollout can run, a folder each. To add one: a
+// Package builtin lists the agents that rollout can run, a folder each. To add one: a
 // folder, a line in All, and a test that calls agenttest.Run.
 package builtin
 
