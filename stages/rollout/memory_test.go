@@ -77,8 +77,8 @@ func heap() int64 {
 }
 
 // With more examples no more is in memory while trajectories are made, and when
-// they are written little of each: its place in the order, and what its part,
-// which ends at a fixed size, holds back of the small columns.
+// they are written little of each: what its part, which ends at a fixed size, holds
+// back of the small columns.
 func TestMemoryDoesNotGrowWithTheExamples(t *testing.T) {
 	row := formats.Trajectory{Status: outcomes.StatusOK, StopReason: outcomes.StopDone, Messages: []formats.Message{
 		{Role: "user", Content: "q", Parent: -1}, {Role: "assistant", Content: "a", Sampled: true}}}

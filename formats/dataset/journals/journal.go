@@ -179,11 +179,12 @@ func (j *Journal[T]) all(ctx context.Context, segments []storage.Object) iter.Se
 	})
 }
 
-// window returns how many segments may be loaded concurrently.
+// window returns how many segments may be loaded concurrently: their uncompressed bytes
+// are about four times what they have in the store.
 func window(segments []storage.Object) int {
 	var largest int64
 	for _, s := range segments {
-		largest = max(largest, decodedBytes(s, 0))
+		largest = max(largest, 4*s.Size)
 	}
 	return int(min(max(1, loadBytes/max(1, largest)), storage.AtOnce))
 }
@@ -191,15 +192,6 @@ func window(segments []storage.Object) int {
 // loadBytes bounds the memory of segments that are loaded concurrently, unless
 // one needs more.
 const loadBytes = 24 << 20
-
-// The approximate memory of a segment: its uncompressed bytes, and the size of
-// a row without its texts and tokens.
-const (
-	inflation = 4
-	rowBytes  = 3 << 10
-)
-
-func decodedBytes(s storage.Object, rows int) int64 { return s.Size*inflation + int64(rows)*rowBytes }
 
 // SegmentRows reads the row counts from the footer of a journal's segment.
 func SegmentRows(ctx context.Context, b *storage.Bucket, o storage.Object) (rows, of int64, err error) {

@@ -1,86 +1,84 @@
 package journals
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"iter"
 	"reflect"
 	"slices"
 
-	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// sortBytes bounds the memory of the rows that Sorted holds. It is more than
-// what rollout may take for a segment, because the rows are sorted when the
-// agents are done, and half of it would be twice as much decoding.
-const sortBytes = 64 << 20
+// sortBytes is about how much memory Sorted takes for rows.
+const sortBytes = 16 << 20
 
-// Sorted yields the rows by ascending rank, those of equal rank together, in
-// bounded memory. The slice belongs to the caller until the next one is
-// yielded. A segment is loaded once for the index, and once for each sortBytes
-// of the sorted rows that it has a row in, up to a third more often.
+// Sorted yields the rows by ascending rank, those of equal rank together. What exceeds
+// its memory lies in a file in the system's folder for temporary files. The slice belongs
+// to the caller until the next one is yielded. Each segment is loaded once.
 func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[[]T, error] {
 	return j.sorted(ctx, rank, sortBytes)
 }
 
-func (j *Journal[T]) sorted(ctx context.Context, rank func(*T) int64, limit int64) iter.Seq2[[]T, error] {
+func (j *Journal[T]) sorted(ctx context.Context, rank func(*T) int64, memory int64) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		segments := j.list()
-		index, err := j.index(ctx, segments, rank)
-		if err != nil {
+		sorter := spill.New("", memory)
+		defer sorter.Close()
+		if err := j.addTo(ctx, sorter, rank); err != nil {
 			yield(nil, err)
 			return
 		}
-		next := newSortWindow(j, segments, index, limit)
 		id := idOf[T]()
+		var at []byte // the rank of the group
 		var group []T
 		var names []string // of the group's rows
-		for i, e := range index {
-			row, err := next.row(ctx, i)
+		for r, err := range sorter.Sorted() {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if name := id(row); !slices.Contains(names, name) {
-				group, names = append(group, *row), append(names, name)
+			if len(group) > 0 && !bytes.Equal(at, r.Key[:rankBytes]) {
+				if !yield(group, nil) {
+					return
+				}
+				group, names = group[:0], names[:0]
 			}
-			if i+1 < len(index) && index[i+1].rank == e.rank {
-				continue
+			at = append(at[:0], r.Key[:rankBytes]...)
+			var row T
+			spill.Decode(r.Value, &row)
+			if name := id(&row); !slices.Contains(names, name) {
+				group, names = append(group, row), append(names, name)
 			}
-			if !yield(group, nil) {
-				return
-			}
-			group, names = group[:0], names[:0]
+		}
+		if len(group) > 0 {
+			yield(group, nil)
 		}
 	}
 }
 
-// entry says where the row of a rank is.
-type entry struct {
-	rank         int64
-	segment, row int32
-}
+// rankBytes is the size of a rank at the beginning of a key.
+const rankBytes = 8
 
-// index reads every segment once and sorts the rows. With the places it takes
-// 20 bytes of memory for each.
-func (j *Journal[T]) index(ctx context.Context, segments []storage.Object, rank func(*T) int64) ([]entry, error) {
-	var out []entry
-	s := int32(0)
-	for rows, err := range j.all(ctx, segments) {
+// addTo adds every row with a key of its rank and its place in the journal.
+func (j *Journal[T]) addTo(ctx context.Context, sorter *spill.Sorter, rank func(*T) int64) error {
+	var key, value []byte
+	place := uint64(0)
+	for rows, err := range j.all(ctx, j.list()) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range rows {
-			out = append(out, entry{rank(&rows[i]), s, int32(i)})
+			key = binary.BigEndian.AppendUint64(key[:0], uint64(rank(&rows[i]))^1<<63) // negative ranks first
+			key = binary.BigEndian.AppendUint64(key, place)
+			value = spill.Append(value[:0], &rows[i])
+			if err := sorter.Add(key, value); err != nil {
+				return err
+			}
+			place++
 		}
-		s++
 	}
-	slices.SortFunc(out, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.segment, b.segment), cmp.Compare(a.row, b.row))
-	})
-	return out, nil
+	return nil
 }
 
 // idOf returns a function that reads a row's trajectory_id; it returns "" for
