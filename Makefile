@@ -58,7 +58,7 @@ release: gnu-tar bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%) ## build arc
 	  [ -f $$binary ] || continue; platform=$${binary#bin/release/rollmill-}; \
 	  name=rollmill-$(VERSION)-$$platform; echo "release: $$name"; \
 	  $(GO) run $(BILL) bin -json -std -notimestamp -noserial -version '$(VERSION)' bin/release/rollmill-$$platform > bin/release/bill; \
-	  python3 .ci/bill.py '$(DATE)' pipelines/view/static/*.min.* < bin/release/bill > bin/release/$$name.cdx.json; \
+	  python3 .ci/bill.py '$(DATE)' pipelines/look/page/static/*.min.* < bin/release/bill > bin/release/$$name.cdx.json; \
 	  cp bin/release/rollmill-$$platform bin/release/files/rollmill; chmod 644 bin/release/files/*; chmod 755 bin/release/files/rollmill; \
 	  (cd bin/release/files && LC_ALL=C $(TAR) -cf ../$$name.tar --format=ustar --mtime='$(DATE) 00:00:00Z' \
 	    --owner=0 --group=0 --numeric-owner --transform="s,^,$$name/," -- *); \

@@ -50,7 +50,6 @@ var layers = []struct{ packages, may string }{
 	{`pipelines/look/text`, `formats/jsontext formats/plural`},
 	{`pipelines/look/...`, `pipelines/run pipelines/look/... formats/... storage`},
 	{`pipelines/inspect/audit pipelines/report`, `pipelines/run pipelines/look/... formats/... storage`},
-	{`pipelines/view/...`, `pipelines/run pipelines/report pipelines/look/... pipelines/view/... formats/... storage`},
 	{`pipelines/...`, `pipelines/{x} pipelines/run formats/... storage`},
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
@@ -74,7 +73,7 @@ var homes = []struct{ library, home string }{
 	{`github.com/vbauerster/mpb/...`, `cmd/internal/cli/...`},
 	{`github.com/tinylib/msgp/...`, `formats/foreign/trainers`},
 	{`github.com/expr-lang/expr/...`, `formats/expression stages/score/rewards/expr stages/curate/rules stages/group`},
-	{`gonum.org/v1/plot/...`, `pipelines/report`},
+	{`gonum.org/v1/plot/...`, `pipelines/look/plot`},
 	{`golang.org/x/term`, `cmd/internal/cli/...`},
 	{`github.com/xrash/smetrics`, `cmd/internal/cli/... stages/plugin formats/dataset/...`},
 }

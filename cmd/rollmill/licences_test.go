@@ -35,7 +35,7 @@ func TestLicences(t *testing.T) {
 		return // the next build embeds it
 	}
 	if want != licences {
-		t.Error("licences.txt is not that of the modules in go.mod and the scripts in pipelines/view/static: make docs rewrites it; look at what is new")
+		t.Error("licences.txt is not that of the modules in go.mod and the scripts in pipelines/look/page/static: make docs rewrites it; look at what is new")
 	}
 	if code, out, _ := rollmill(t, "help", "licences"); code != 0 || out != strings.TrimSpace(want) {
 		t.Errorf("help licences: exit code %d, %d bytes", code, len(out))
@@ -64,7 +64,7 @@ func licenceText(t *testing.T) string {
 	}
 	add("The Go runtime and standard library", filepath.Join(strings.TrimSpace(string(goroot)), "LICENSE"))
 	for _, script := range embeddedScripts(t) {
-		add(script, "../../pipelines/view/static/LICENSES/"+script+".txt")
+		add(script, "../../pipelines/look/page/static/LICENSES/"+script+".txt")
 	}
 	modules := builtModules(t)
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
@@ -92,7 +92,7 @@ func licenceText(t *testing.T) string {
 // embeddedScripts returns the names of libraries in pages of view, such as htmx of
 // htmx-2.0.11.min.js.
 func embeddedScripts(t *testing.T) []string {
-	files, err := filepath.Glob("../../pipelines/view/static/*.min.*")
+	files, err := filepath.Glob("../../pipelines/look/page/static/*.min.*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d scripts, %v", len(files), err)
 	}

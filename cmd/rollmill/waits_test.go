@@ -37,10 +37,10 @@ var endlessWaits = map[string]string{
 	"pipelines/tidy survey":         "of reads, whose storage gives each a time",
 	"pipelines/report read":         "of reads, whose storage gives each a time",
 	"pipelines/report ReadHistory":  "of reads, whose storage gives each a time",
-	"pipelines/view counted":        "of reads, whose storage gives each a time",
-	"pipelines/view openAll":        "of reads, whose storage gives each a time",
+	"pipelines/look/serve counted":  "of reads, whose storage gives each a time",
+	"pipelines/look/serve openAll":  "of reads, whose storage gives each a time",
 	"pipelines/look/query matching": "of rows in memory; the request's context ends them",
-	"pipelines/view Serve":          "the server is closed before, which ends it",
+	"pipelines/look/serve Serve":    "the server is closed before, which ends it",
 	"stages/backends/art Submit": "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection " +
 		"that is dead",
 	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",
