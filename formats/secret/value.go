@@ -20,17 +20,6 @@ func (s *Set) Value(v any) int {
 	return n
 }
 
-// Texts replaces every text that Value would look at by what change makes of
-// it, and returns the sum of the numbers that change returns. A text is kept
-// when its number is 0.
-func Texts(v any, change func(text string) (string, int)) int {
-	w := walker{text: change, json: func(data []byte) ([]byte, int) {
-		text, n := change(string(data))
-		return []byte(text), n
-	}}
-	return w.walk(reflect.ValueOf(v).Elem())
-}
-
 // walker changes the texts below a value.
 type walker struct {
 	text func(string) (string, int)
