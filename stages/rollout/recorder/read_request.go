@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"net/http"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -20,7 +19,7 @@ func readRequest(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) 
 	if content != r.Body {
 		size = -1
 	}
-	if body, err = engines.ReadAll(new(bytes.Buffer), content, size, maxRequest); err != nil {
+	if body, err = engines.ReadAll(content, size, maxRequest); err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return nil, false
 	}

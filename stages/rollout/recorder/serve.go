@@ -52,7 +52,6 @@ func (s *Session) ask(kind *apis.API, w http.ResponseWriter, r *http.Request) {
 		out := kind.Encode(q, res.Answer, res.Visible)
 		s.responses.Store(q, res.Answer, out)
 		s.writeBody(w, res, out)
-		res.Release()
 	}
 }
 

@@ -80,9 +80,8 @@ type tokens struct {
 	logprobs []float32
 	invalid  string               // the first invalid logprob
 	ids      [len(sources)]idList // by source
-	texts    []byte               // of tokens without ids in them, as JSON, each up to its end
-	textEnds []int
-	fallback *tokens // logprobs from elsewhere than choice.logprobs
+	texts    []string             // of tokens without ids in them
+	fallback *tokens              // logprobs from elsewhere than choice.logprobs
 }
 
 var ErrNotCompletion = errors.New("the answer is not a chat completion")

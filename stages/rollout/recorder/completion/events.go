@@ -19,7 +19,6 @@ const (
 type Event struct {
 	raw     []byte
 	Data    []byte // nil for a comment
-	lone    bool   // it is one line of data and nothing else
 	read    bool   // already part of the answer
 	visible []byte // the data that the agent sees, once it was read; nil: it sees nothing of the event
 }
@@ -54,11 +53,9 @@ func (e *Event) AppendVisible(out []byte) []byte {
 
 // appendWith appends the event with other data; its other lines are unchanged.
 func (e *Event) appendWith(out, data []byte) []byte {
-	if !e.lone {
-		for line := range bytes.Lines(e.raw) {
-			if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
-				out = append(out, line...)
-			}
+	for line := range bytes.Lines(e.raw) {
+		if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
+			out = append(out, line...)
 		}
 	}
 	return append(append(append(out, "data: "...), data...), "\n\n"...)
@@ -110,9 +107,6 @@ func (s *EventReader) HasMore() bool {
 func (s *EventReader) read() (*Event, error) {
 	e := &s.current
 	*e = Event{}
-	if s.line() {
-		return e, nil
-	}
 	for at := s.from; ; {
 		n := bytes.IndexByte(s.buf[at:s.to], '\n')
 		if n < 0 {
@@ -135,18 +129,6 @@ func (s *EventReader) read() (*Event, error) {
 			return e, nil
 		}
 	}
-}
-
-// line reads an event of one line of data, as nearly all are, if it has arrived.
-func (s *EventReader) line() bool {
-	rest := s.buf[s.from:s.to]
-	n := bytes.IndexByte(rest, '\n')
-	if n < 0 || n+1 == len(rest) || rest[n+1] != '\n' || !bytes.HasPrefix(rest, dataField) {
-		return false
-	}
-	s.from += n + 2
-	s.current = Event{raw: rest[: n+2 : n+2], Data: dataOf(rest[:n]), lone: true}
-	return true
 }
 
 // lastEvent returns what is left at the end of the stream.

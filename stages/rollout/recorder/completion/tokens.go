@@ -54,27 +54,20 @@ func (t *tokens) listsIDs() bool {
 	return slices.ContainsFunc(t.ids[:], func(f idList) bool { return f.listed })
 }
 
-// addText stores the text of a token as JSON. It is decoded only if no ids
-// came.
+// addText stores the text of a token, which is kept only if no ids came.
 func (t *tokens) addText(v []byte) {
 	if len(v) > 1 && v[0] == '"' && !bytes.HasPrefix(v, tokenIDPrefix) {
-		t.texts = append(t.texts, v...)
-		t.textEnds = append(t.textEnds, len(t.texts))
+		t.texts = append(t.texts, jsontext.Unquote(v))
 	}
 }
 
 // textList returns the texts of the tokens, one for each logprob; nil unless all
 // have one.
 func (t *tokens) textList() []string {
-	t = t.withLogprobs()
-	if len(t.textEnds) == 0 || len(t.textEnds) != len(t.logprobs) {
-		return nil
+	if t = t.withLogprobs(); len(t.texts) == len(t.logprobs) {
+		return t.texts
 	}
-	out, from := make([]string, len(t.textEnds)), 0
-	for i, end := range t.textEnds {
-		out[i], from = jsontext.Unquote(t.texts[from:end]), end
-	}
-	return out
+	return nil
 }
 
 // contradiction returns a message that names two sources whose ids differ, or
@@ -98,17 +91,9 @@ func (t *tokens) readIDs(from source, raw []byte) {
 		t.ids[from].missing = true
 	}
 	t.ids[from].listed = true
-	t.addIDs(from, ids)
-}
-
-// addIDs adds ids, in which -1 marks a missing one.
-func (t *tokens) addIDs(from source, ids []int32) {
-	f := &t.ids[from]
-	if slices.Contains(ids, -1) {
-		f.missing = true
-		return
+	for _, id := range ids {
+		t.addID(from, id)
 	}
-	f.ids = append(f.ids, ids...)
 }
 
 // addID adds an id, or notes that it is missing: -1.
@@ -137,13 +122,11 @@ func (t *tokens) readLogprobs(c *cursor) {
 				t.addLogprob(c.value())
 			}
 		case "tokens":
-			var texts []int32
 			for range c.elements() {
 				v := c.value()
-				texts = append(texts, idInText(v))
+				t.addID(inLogprobs, idInText(v))
 				t.addText(v)
 			}
-			t.addIDs(inLogprobs, texts)
 		}
 	}
 }
@@ -154,22 +137,14 @@ func (t *tokens) readEntries(c *cursor) {
 		return
 	}
 	t.listed = true
-	var few [2][4]int32 // enough for a chunk
-	entries, texts := few[0][:0], few[1][:0]
 	for range c.elements() {
-		if len(entries) == len(few[0]) {
-			entries, texts = t.room(entries, texts, len(c.b)-c.i)
-		}
-		id, text := t.readEntry(c)
-		entries, texts = append(entries, id), append(texts, text)
+		t.readEntry(c)
 	}
-	t.addIDs(entryIDs, entries)
-	t.addIDs(inLogprobs, texts)
 }
 
-// readEntry reads one entry of a list of logprobs; its ids are -1 when missing.
-func (t *tokens) readEntry(c *cursor) (id, text int32) {
-	id, text = -1, -1
+// readEntry reads one entry of a list of logprobs.
+func (t *tokens) readEntry(c *cursor) {
+	id, text := int32(-1), int32(-1)
 	found := false
 	for key := range c.members() {
 		switch string(key) {
@@ -187,7 +162,8 @@ func (t *tokens) readEntry(c *cursor) (id, text int32) {
 	if !found {
 		t.addLogprob([]byte("missing"))
 	}
-	return id, text
+	t.addID(entryIDs, id)
+	t.addID(inLogprobs, text)
 }
 
 // idInText reads "token_id:N"; -1 for another text.
@@ -196,14 +172,6 @@ func idInText(v []byte) int32 {
 		return -1
 	}
 	return parseID(v[len(tokenIDPrefix) : len(v)-1])
-}
-
-// room allocates space for the entries of a list with at most size bytes left;
-// an entry rarely has fewer than 64.
-func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
-	n := min(size/64+1, 1<<16)
-	t.logprobs = slices.Grow(t.logprobs, n)
-	return slices.Grow(entries, n), slices.Grow(texts, n)
 }
 
 var tokenIDPrefix = []byte(`"token_id:`)

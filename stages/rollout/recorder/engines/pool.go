@@ -73,9 +73,8 @@ func (u *Pool) Close() {
 type Result struct {
 	Status   int
 	Header   http.Header
-	Body     []byte        // of anything but a stream
-	Visible  []byte        // the part that the agent sees
-	buffer   *bytes.Buffer // of the body; nil if it is not reused
+	Body     []byte // of anything but a stream
+	Visible  []byte // the part that the agent sees
 	Answer   *completion.Answer
 	Events   *completion.EventReader // of a stream; its body is open
 	Endpoint string
@@ -297,8 +296,7 @@ func (u *Pool) read(ctx context.Context, cancel context.CancelFunc, resp *http.R
 	if resp.StatusCode/100 != 2 {
 		limit = maxRefusal
 	}
-	buffer := bodies.Get().(*bytes.Buffer)
-	body, err := ReadAll(buffer, resp.Body, resp.ContentLength, limit)
+	body, err := ReadAll(resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, fault.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode,
@@ -310,11 +308,7 @@ func (u *Pool) read(ctx context.Context, cancel context.CancelFunc, resp *http.R
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
-	if err := r.readBody(q); err != nil {
-		return nil, err
-	}
-	r.buffer = buffer
-	return r, nil
+	return r, r.readBody(q)
 }
 
 // readBody reads the answer in a body.
@@ -339,22 +333,6 @@ func ReadWhole(q *apis.Request, body []byte) *Result {
 	return r
 }
 
-// bodies are buffers of answers that were forwarded. An answer has a few
-// hundred kilobytes, and nothing that is recorded of it points into them.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const keptBody = 4 << 20 // a larger buffer is not kept
-
-// Release frees the body, which must not be used afterwards.
-func (r *Result) Release() {
-	b := r.buffer
-	r.buffer, r.Body, r.Visible = nil, nil, nil
-	if b != nil && b.Cap() <= keptBody {
-		b.Reset()
-		bodies.Put(b)
-	}
-}
-
 const (
 	MaxAnswer  = 64 << 20 // half a million tokens with logprobs, and more
 	maxRefusal = 1 << 20  // an engine's error
@@ -364,10 +342,11 @@ var errTooLarge = errors.New("too large")
 
 // ReadAll reads at most limit bytes, or returns errTooLarge; size is the
 // announced length. It allocates at most one and a half times the limit.
-func ReadAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error) {
+func ReadAll(r io.Reader, size int64, limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, errTooLarge
 	}
+	var b bytes.Buffer
 	if size > 0 {
 		b.Grow(int(min(size, 8<<20)) + bytes.MinRead)
 	}
@@ -375,7 +354,7 @@ func ReadAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error
 		if b.Available() == 0 {
 			grown := make([]byte, b.Len(), min(max(2*b.Len(), 8<<10), limit+1))
 			copy(grown, b.Bytes())
-			*b = *bytes.NewBuffer(grown)
+			b = *bytes.NewBuffer(grown)
 		}
 		room := b.AvailableBuffer()
 		n, err := r.Read(room[:min(cap(room), limit+1-b.Len())])
