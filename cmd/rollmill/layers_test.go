@@ -47,7 +47,7 @@ var layers = []struct{ packages, may string }{
 	{`pipelines/train pipelines/eval pipelines/make`, `stages stages/* pipelines/run pipelines/report pipelines/look/... formats/... storage`},
 	{`pipelines/prove`, `stages stages/* pipelines/run pipelines/convert pipelines/look/find formats/... storage`},
 	{`pipelines/convert pipelines/natconfig pipelines/starter`, `stages stages/plugin formats/... storage`},
-	{`pipelines/look/text`, `formats/jsontext formats/plural`},
+	{`pipelines/look/text`, `formats/jsontext formats/plural pipelines/look/clusters`},
 	{`pipelines/look/...`, `pipelines/run pipelines/look/... formats/... storage`},
 	{`pipelines/inspect/audit pipelines/report`, `pipelines/run pipelines/look/... formats/... storage`},
 	{`pipelines/...`, `pipelines/{x} pipelines/run formats/... storage`},
