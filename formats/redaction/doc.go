@@ -25,6 +25,7 @@
 // field of the rules removes.
 //
 // To add a detector of keys: a line in keys, with literals one of which every
-// such key contains. For personal data: a line in personal. TestDetectors has a
+// such key contains, and the pattern that is matched there. For personal data: a
+// line in personal. TestDetectors has a
 // list of examples for each, and the fuzz targets use the same list.
 package redaction

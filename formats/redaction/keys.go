@@ -2,38 +2,100 @@ package redaction
 
 import (
 	"encoding/base64"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// key is a detector of keys. Each of its literals is searched for; find returns
-// the bounds of the key around a literal at at, and from is -1 when there is none.
+// key is a detector of keys. Each of its literals is searched for, and the pattern is
+// matched from it. The key is the match, or the pattern's group "key".
 type key struct {
-	name     string
-	help     string
+	name     string // of rows that follow one another: one detector
+	help     string // in the first row of a detector
 	literals []string
-	find     func(text string, at int) (from, to int)
+	after    func(text string, at int) bool // whether a key may begin at at
+	pattern  *regexp.Regexp
+	check    func(body string) bool                   // of the pattern's last group; nil: none is needed
+	find     func(text string, at int) (from, to int) // in place of a pattern; from is -1 without a key
 }
 
 // keys are the detectors of keys. Where two find the same place, the first
 // gives the name.
 var keys = []key{
-	{"anthropic", "API keys of Anthropic", []string{"sk-ant-"}, prefixed("sk-ant-", dashed, 20)},
-	{"openai", "API keys of OpenAI and of services that copy their form", []string{"sk-"}, prefixed("sk-", dashed, 20)},
-	{"aws", "access key ids and secret access keys of AWS",
-		[]string{"AKIA", "ASIA", "cret_access_key", "cretAccessKey", "CRET_ACCESS_KEY"}, awsKey},
-	{"github", "tokens of GitHub", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, githubKey},
-	{"huggingface", "tokens of Hugging Face", []string{"hf_", "api_org_"}, huggingFaceKey},
-	{"slack", "tokens and webhooks of Slack", []string{"xox", "xapp-", "hooks.slack.com/services/"}, slackKey},
-	{"google", "API keys, client secrets and access tokens of Google", []string{"AIza", "GOCSPX-", "ya29."}, googleKey},
-	{"private-key", "private keys in PEM or PGP blocks", []string{"-----BEGIN "}, privateKey},
-	{"jwt", "JSON web tokens", []string{"eyJ"}, jsonWebToken},
-	{"authorization", "tokens after Bearer, and base64 of user:password after Basic", []string{"earer ", "EARER ", "asic "},
-		authorization},
-	{"url-password", "passwords in URLs", []string{"://"}, urlPassword},
+	{"anthropic", "API keys of Anthropic", []string{"sk-ant-"}, begins, from(`sk-ant-([\w-]{20,})`), random, nil},
+	{"openai", "API keys of OpenAI and of services that copy their form", []string{"sk-"}, begins, from(`sk-([\w-]{20,})`), random, nil},
+	{"aws", "access key ids and secret access keys of AWS", []string{"AKIA", "ASIA"}, begins,
+		from(`(?P<key>A[KS]IA[0-9A-Z]{16})(?:[^0-9A-Za-z]|$)`), func(id string) bool { return !strings.HasSuffix(id, example) }, nil},
+	{"aws", "", []string{"cret_access_key", "cretAccessKey", "CRET_ACCESS_KEY"}, anywhere,
+		from(`(?i:cret_?access_?key)_?["'\\ \t:=>]{1,12}(?P<key>[A-Za-z0-9+/][A-Za-z0-9+/=]{39})(?:[^A-Za-z0-9+/=]|$)`), noExample, nil},
+	{"github", "tokens of GitHub", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, begins, from(`gh._(\w{30,})`), random, nil},
+	{"github", "", []string{"github_pat_"}, begins, from(`github_pat_(\w{22,})`), random, nil},
+	{"huggingface", "tokens of Hugging Face", []string{"hf_", "api_org_"}, begins, from(`(?:hf|api_org)_[0-9A-Za-z]{30,}`), nil, nil},
+	{"slack", "tokens and webhooks of Slack", []string{"xox"}, begins, from(`xox[abcdeoprs][-.]([\w.-]{10,})`), hasDigit, nil},
+	{"slack", "", []string{"xapp-"}, begins, from(`xapp-([\w-]{20,})`), random, nil},
+	{"slack", "", []string{"hooks.slack.com/services/"}, anywhere, from(`hooks\.slack\.com/services/(?P<key>[A-Za-z0-9+/=]{20,})`), nil, nil},
+	{"google", "API keys, client secrets and access tokens of Google", []string{"AIza", "GOCSPX-"}, begins,
+		from(`(?:AIza[\w-]{35,}|GOCSPX-[\w-]{20,})`), nil, nil},
+	{"google", "", []string{"ya29."}, begins, from(`ya29\.([\w.-]{20,})`), random, nil},
+	{"private-key", "private keys in PEM or PGP blocks", []string{"-----BEGIN "}, anywhere, nil, nil, privateKey},
+	{"jwt", "JSON web tokens", []string{"eyJ"}, begins, nil, nil, jsonWebToken},
+	{"authorization", "tokens after Bearer, and base64 of user:password after Basic", []string{"earer ", "EARER "}, afterB,
+		from(`\w+ +(?P<key>[\w.~+/=-]{16,})`), hasDigit, nil},
+	{"authorization", "", []string{"asic "}, afterB, from(`\w+ +(?P<key>[A-Za-z0-9+/=]{8,})`), userAndPassword, nil},
+	{"url-password", "passwords in URLs", []string{"://"}, afterScheme,
+		from("://[^:/?#\"'`<>\\\\\\s]*:(?P<key>[^/?#\"'`<>\\\\\\s]*)@"), func(p string) bool { return !placeholder(p) }, nil},
 }
+
+// from compiles a pattern that is matched at a place.
+func from(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern) }
+
+// scanLimit is how far a key is looked at before it counts as one: many prefixes in a
+// row must not each be followed to the end of a long text.
+const scanLimit = 512
+
+// around returns the bounds of the key around a literal at at; from is -1 without one.
+func (k *key) around(text string, at int) (from, to int) {
+	if !k.after(text, at) {
+		return -1, 0
+	}
+	if k.find != nil {
+		return k.find(text, at)
+	}
+	near := text[at:min(len(text), at+2*scanLimit)]
+	m := k.pattern.FindStringSubmatchIndex(near)
+	if m == nil || k.check != nil && !k.check(near[m[len(m)-2]:m[len(m)-1]]) {
+		return -1, 0
+	}
+	if m[1] == len(near) && len(near) < len(text)-at { // it is longer
+		m = k.pattern.FindStringSubmatchIndex(text[at:])
+	}
+	if group := k.pattern.SubexpIndex("key"); group > 0 {
+		m = m[2*group:]
+	}
+	return at + m[0], at + m[1]
+}
+
+func anywhere(string, int) bool { return true }
+
+// afterB reports whether the word is Bearer or Basic, whose literals leave out the first
+// letter: these are rarer.
+func afterB(text string, at int) bool {
+	return at > 0 && strings.IndexByte("bB", text[at-1]) >= 0 && begins(text, at-1)
+}
+
+// afterScheme reports whether a URL's scheme is before at, and an @ somewhere after it.
+func afterScheme(text string, at int) bool {
+	return at > 0 && alphanumeric(text[at-1]) && strings.IndexByte(text[at:min(len(text), at+2*scanLimit)], '@') >= 0
+}
+
+func hasDigit(body string) bool { return strings.ContainsAny(body, "0123456789") }
+
+// example is in the keys of AWS's documentation.
+const example = "EXAMPLE"
+
+func noExample(body string) bool { return !strings.Contains(body, example) }
 
 // class is a set of bytes.
 type class [256]bool
@@ -47,17 +109,10 @@ func classOf(more string) *class {
 }
 
 var (
-	letters  = classOf("")
 	word     = classOf("_")
 	dashed   = classOf("_-")
 	standard = classOf("+/=")
-	token    = classOf("._~+/=-")
-	dotted   = classOf("._-")
 )
-
-// scanLimit is how far a key is looked at before it counts as one: many prefixes in a
-// row must not each be followed to the end of a long text.
-const scanLimit = 512
 
 // near returns the end of the run of a class from at, within scanLimit bytes.
 func (c *class) near(text string, at int) int { return c.run(text[:min(len(text), at+scanLimit)], at) }
@@ -74,19 +129,6 @@ func (c *class) run(text string, at int) int {
 // names in code and styles have shorter words.
 const minRun = 12
 
-// prefixed finds a prefix and at least minLength bytes of a class, among them a
-// digit and a long run of letters and digits.
-func prefixed(prefix string, of *class, minLength int) func(string, int) (int, int) {
-	return func(text string, at int) (int, int) {
-		begin := at + len(prefix)
-		end := of.near(text, begin)
-		if !begins(text, at) || end-begin < minLength || !random(text[begin:end]) {
-			return -1, 0
-		}
-		return at, of.run(text, end)
-	}
-}
-
 // random reports whether a text has a digit, a letter and a long run of both.
 func random(text string) bool {
 	run, longest, digit, letter := 0, 0, false, false
@@ -100,89 +142,6 @@ func random(text string) bool {
 		letter = letter || alphanumeric(c) && !isDigit(c)
 	}
 	return longest >= minRun && digit && letter
-}
-
-// example ends the keys in the documentation of AWS.
-const example = "EXAMPLE"
-
-func awsKey(text string, at int) (int, int) {
-	rest := text[at:]
-	if strings.HasPrefix(rest, "AKIA") || strings.HasPrefix(rest, "ASIA") {
-		end := letters.near(text, at)
-		if !begins(text, at) || end-at != 20 || strings.ToUpper(rest[:20]) != rest[:20] ||
-			strings.HasSuffix(rest[:20], example) {
-			return -1, 0
-		}
-		return at, end
-	}
-	name := at + len("cretAccessKey")
-	if strings.IndexByte(rest[:min(len(rest), len("cret_access_key"))], '_') >= 0 {
-		name = at + len("cret_access_key")
-	}
-	from := name
-	for from < len(text) && from-name < 12 && strings.IndexByte("\"'\\ \t:=>", text[from]) >= 0 {
-		from++
-	}
-	end := standard.near(text, from)
-	if from == name || end-from != 40 || strings.Contains(text[from:end], example) {
-		return -1, 0
-	}
-	return from, end
-}
-
-func githubKey(text string, at int) (int, int) {
-	if strings.HasPrefix(text[at:], "github_pat_") {
-		return prefixed("github_pat_", word, 22)(text, at)
-	}
-	return prefixed(text[at:at+4], word, 30)(text, at)
-}
-
-func huggingFaceKey(text string, at int) (int, int) {
-	prefix := "hf_"
-	if text[at] == 'a' {
-		prefix = "api_org_"
-	}
-	end := letters.run(text, at+len(prefix)) // its letters may be without a digit
-	if !begins(text, at) || end-at-len(prefix) < 30 {
-		return -1, 0
-	}
-	return at, end
-}
-
-func slackKey(text string, at int) (int, int) {
-	rest := text[at:]
-	switch {
-	case rest[0] == 'h':
-		begin := at + len("hooks.slack.com/services/")
-		if end := standard.run(text, begin); end-begin >= 20 {
-			return begin, end
-		}
-		return -1, 0
-	case strings.HasPrefix(rest, "xapp-"):
-		return prefixed("xapp-", dashed, 20)(text, at)
-	case len(rest) > 4 && strings.IndexByte("abcdeoprs", rest[3]) >= 0 && (rest[4] == '-' || rest[4] == '.'):
-		end := dotted.near(text, at+5)
-		if !begins(text, at) || end-at < 15 || !strings.ContainsAny(text[at+5:end], "0123456789") {
-			return -1, 0
-		}
-		return at, dotted.run(text, end)
-	}
-	return -1, 0
-}
-
-func googleKey(text string, at int) (int, int) {
-	if text[at] == 'y' {
-		return prefixed("ya29.", dotted, 20)(text, at)
-	}
-	shortest := 39
-	if text[at] == 'G' {
-		shortest = 27
-	}
-	end := dashed.run(text, at)
-	if !begins(text, at) || end-at < shortest {
-		return -1, 0
-	}
-	return at, end
 }
 
 // The longest header of a block of a private key, the longest block, and how
@@ -239,9 +198,6 @@ func longest(text string, of *class) (n int) {
 const maxPart = 2 << 10
 
 func jsonWebToken(text string, at int) (int, int) {
-	if !begins(text, at) {
-		return -1, 0
-	}
 	end := at
 	for part := range 3 {
 		if part > 0 {
@@ -262,61 +218,12 @@ func jsonWebToken(text string, at int) (int, int) {
 	return at, end
 }
 
-const minToken = 16
-
-func authorization(text string, at int) (int, int) {
-	if at == 0 || strings.IndexByte("bB", text[at-1]) < 0 || !begins(text, at-1) {
-		return -1, 0
-	}
-	from := at + strings.IndexByte(text[at:], ' ')
-	for from < len(text) && text[from] == ' ' {
-		from++
-	}
-	if text[at] == 'a' {
-		end := standard.run(text, from)
-		if end-from < 8 || !userAndPassword(text[from:end]) {
-			return -1, 0
-		}
-		return from, end
-	}
-	end := token.run(text, from)
-	if end-from < minToken || !strings.ContainsAny(text[from:end], "0123456789") {
-		return -1, 0
-	}
-	return from, end
-}
-
 // userAndPassword reports whether a text is the base64 of user:password.
 func userAndPassword(text string) bool {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	_, password, has := strings.Cut(string(data), ":")
 	return err == nil && has && password != "" && utf8.Valid(data) &&
 		!strings.ContainsFunc(string(data), func(r rune) bool { return r < ' ' })
-}
-
-// maxUserInfo is the length of a user and a password in a URL.
-const maxUserInfo = 1024
-
-// urlPassword finds SCHEME://USER:PASSWORD@.
-func urlPassword(text string, at int) (int, int) {
-	if at == 0 || !alphanumeric(text[at-1]) {
-		return -1, 0
-	}
-	begin := at + len("://")
-	rest := text[begin:min(len(text), begin+maxUserInfo)]
-	if end := strings.IndexAny(rest, "/?#\"'`<>\\ \t\r\n"); end >= 0 {
-		rest = rest[:end]
-	}
-	last := strings.LastIndexByte(rest, '@')
-	if last < 0 {
-		return -1, 0
-	}
-	user, password, has := strings.Cut(rest[:last], ":")
-	if !has || placeholder(password) {
-		return -1, 0
-	}
-	from := begin + len(user) + 1
-	return from, begin + last
 }
 
 // placeholder reports whether a password is one of documentation, or a variable

@@ -24,7 +24,9 @@ const (
 // each: those of keys, then those of personal data.
 func Detectors() (out [][2]string) {
 	for _, k := range keys {
-		out = append(out, [2]string{k.name, k.help})
+		if k.help != "" {
+			out = append(out, [2]string{k.name, k.help})
+		}
 	}
 	for _, p := range personal {
 		out = append(out, [2]string{p.name, p.help})
@@ -129,9 +131,9 @@ func (l *loader) detectors(n *yaml.Node) error {
 	on := []string{n.Value}
 	switch {
 	case n.Value == groupKeys:
-		on = names[:len(keys)]
+		on = names[:len(names)-len(personal)]
 	case n.Value == groupPersonal:
-		on = names[len(keys):]
+		on = names[len(names)-len(personal):]
 	case n.Kind != yaml.ScalarNode || !slices.Contains(names, n.Value):
 		return l.Refuse(n, "the detectors are "+strings.Join(names, ", ")+"; keys and personal are all of one sort",
 			"no detector %q", n.Value)
@@ -238,8 +240,9 @@ func (l *loader) finish(root *yaml.Node) (*Rules, error) {
 	var on []*key
 	for i := range keys {
 		if l.on[keys[i].name] {
-			on = append(on, &keys[i])
-			r.canonical.Detectors = append(r.canonical.Detectors, keys[i].name)
+			if on = append(on, &keys[i]); keys[i].help != "" {
+				r.canonical.Detectors = append(r.canonical.Detectors, keys[i].name)
+			}
 		}
 	}
 	if len(on) > 0 {

@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 )
 
@@ -156,105 +157,70 @@ func luhn(d []byte) bool {
 	return sum%10 == 0
 }
 
-// phones finds a plus sign and 8 to 15 digits, and the three groups of North
+var (
+	international = from(`\+\d(?:[ ./()-]{0,2}\d){7,15}`)
+	northAmerican = from(`(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-. ]\d{4}`)
+	dottedQuad    = from(`\d{1,3}(?:\.\d{1,3}){3}`)
+)
+
+// phones finds a plus sign and 8 to 15 digits, in groups that may be in parentheses, and
+// are separated by a space, a hyphen, a dot or a slash; and the three groups of North
 // America.
 func phones(text string, found func(from, to int)) {
 	numbers(text, func(at int) int {
-		from := at
-		if at > 0 && text[at-1] == '+' {
-			if from = at - 1; !begins(text, from) || from > 0 && text[from-1] == ')' { // a sum
+		form, from := northAmerican, at
+		switch {
+		case at > 0 && text[at-1] == '+':
+			if form, from = international, at-1; !begins(text, from) || from > 0 && text[from-1] == ')' { // a sum
 				return 0
 			}
-			if n, end := dialled(text, at); n >= 8 && n <= 15 && ends(text, end) {
-				found(from, end)
-				return end
-			}
+		case at+3 >= len(text) || strings.IndexByte("-. )", text[at+3]) < 0: // most numbers
 			return 0
-		}
-		open := at > 0 && text[at-1] == '('
-		if open {
+		case at > 0 && text[at-1] == '(':
 			from--
 		}
-		if end := northAmerican(text, at, open); end > 0 {
-			found(from, end)
-			return end
-		}
-		return 0
+		return reported(form, text, from, found, func(phone string) bool { return len(digits(phone)) <= 15 })
 	})
 }
 
-// dialled counts the digits of a number in international form. Groups may be in
-// parentheses, and are separated by a space, a hyphen, a dot or a slash.
-func dialled(text string, at int) (n, end int) {
-	for at < len(text) && n <= 15 {
-		switch c := text[at]; {
-		case isDigit(c):
-			n, end = n+1, at+1
-		case strings.IndexByte(" -./()", c) < 0 || at-end >= 2:
-			return n, end
-		}
-		at++
+// reported matches a pattern at a place, and reports it and returns its end if a number
+// may end there and the check holds; otherwise it returns 0.
+func reported(form *regexp.Regexp, text string, at int, found func(from, to int), check func(string) bool) int {
+	m := form.FindString(text[at:min(len(text), at+scanLimit)])
+	if m == "" || !ends(text, at+len(m)) || !check(m) {
+		return 0
 	}
-	return n, end
+	found(at, at+len(m))
+	return at + len(m)
 }
 
-func northAmerican(text string, at int, open bool) int {
-	rest := text[at:]
-	digits := func(from, n int) bool {
-		if len(rest) < from+n {
-			return false
+// digits returns the digits in a text.
+func digits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
 		}
-		for _, c := range []byte(rest[from : from+n]) {
-			if !isDigit(c) {
-				return false
-			}
-		}
-		return true
-	}
-	if !digits(0, 3) || rest[0] < '2' {
-		return 0
-	}
-	next := 3
-	if open {
-		if len(rest) < 5 || rest[3] != ')' {
-			return 0
-		}
-		if next = 4; rest[4] == ' ' {
-			next = 5
-		}
-	} else {
-		if len(rest) < 4 || strings.IndexByte("-. ", rest[3]) < 0 {
-			return 0
-		}
-		next = 4
-	}
-	if !digits(next, 3) || rest[next] < '2' || len(rest) < next+4 || strings.IndexByte("-. ", rest[next+3]) < 0 ||
-		!digits(next+4, 4) || !ends(rest, next+8) {
-		return 0
-	}
-	return at + next + 8
+		return r
+	}, text)
 }
 
 // ipv4 finds four numbers of at most 255.
 func ipv4(text string, found func(from, to int)) {
 	numbers(text, func(at int) int {
-		end := at
-		for end < len(text) && (isDigit(text[end]) || text[end] == '.' && end+1 < len(text) && isDigit(text[end+1])) &&
-			end-at < 16 {
-			end++
-		}
-		if ip, err := netip.ParseAddr(text[at:end]); err != nil || !ends(text, end) || ip.IsLoopback() || ip.IsUnspecified() {
+		if strings.Count(text[at:min(len(text), at+len("255.255.255."))], ".") < 3 { // most numbers
 			return 0
 		}
-		found(at, end)
-		return end
+		return reported(dottedQuad, text, at, found, func(m string) bool {
+			ip, err := netip.ParseAddr(m)
+			return err == nil && !ip.IsLoopback() && !ip.IsUnspecified()
+		})
 	})
 }
 
 // ipv6 finds addresses with a digit and three colons, or with a first group of
 // four: a::b is a path in several languages.
 func ipv6(text string, found func(from, to int)) {
-	for at := 0; ; at++ {
+	for at := 0; at < len(text); at++ {
 		next := strings.IndexByte(text[at:], ':')
 		if next < 0 {
 			return
@@ -274,7 +240,7 @@ func ipv6(text string, found func(from, to int)) {
 			continue
 		}
 		found(from, to)
-		at = to - 1
+		at = max(at, to) // a colon after an address is not looked at again
 	}
 }
 

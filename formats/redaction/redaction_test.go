@@ -35,7 +35,7 @@ var listed = map[string][]string{
 	"iban":          {"IBAN «DE89 3704 0044 0532 0130 00» please", "«GB82WEST12345698765432»"},
 	"phone":         {"call «+49 30 1234567».", "«(415) 555-0132»", "or «415-555-0132»"},
 	"ipv4":          {"from «192.0.2.17»:80"},
-	"ipv6":          {"from «2001:db8::8a2e:370:7334», ", "[«fe80::1»]"},
+	"ipv6":          {"from «2001:db8::8a2e:370:7334», ", "[«fe80::1»]", "«2001:db8::1»: up", "«fe80::1»:"},
 }
 
 // clean are texts in which no detector finds anything.

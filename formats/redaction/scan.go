@@ -76,7 +76,7 @@ func (s *scanner) verify(dst []span, text string, i int, n uint8) []span {
 		if at < 0 || !strings.HasPrefix(text[at:], l.text) || inside(dst, at, l.key.name) {
 			continue
 		}
-		if from, to := l.key.find(text, at); from >= 0 {
+		if from, to := l.key.around(text, at); from >= 0 {
 			dst = append(dst, span{from, to, l.key.name, l.rank})
 		}
 	}
