@@ -142,8 +142,9 @@ func EachConversation(ctx context.Context, d *dataset.Dataset, rows []int64, ids
 // unjudged reads a row, with why it has no reward or advantage.
 func unjudged(ctx context.Context, s *joined.Source, row int64) (*Conversation, error) {
 	type why struct {
-		Failure     string `parquet:"failure,optional,dict"`
-		NoAdvantage string `parquet:"no_advantage,optional,dict"`
+		TrajectoryID string `parquet:"trajectory_id"` // those of rollout have neither of the others
+		Failure      string `parquet:"failure,optional,dict"`
+		NoAdvantage  string `parquet:"no_advantage,optional,dict"`
 	}
 	is, err := find.ReadRow[why](ctx, s.Rows, "", row)
 	if err != nil {
