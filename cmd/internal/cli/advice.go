@@ -99,8 +99,3 @@ func (a *App) sectionWith(name, of string, all map[string][]*option) string {
 	}
 	return ""
 }
-
-// once returns a message without parts that repeat the part before them.
-func once(text string) string {
-	return strings.Join(slices.Compact(strings.Split(text, ": ")), ": ")
-}

@@ -2,24 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 )
-
-// TestAMessageHasNoPartTwice checks how a failure is told: no part of a message is there
-// twice, nor is the command's own name.
-func TestAMessageHasNoPartTwice(t *testing.T) {
-	var log buffer
-	s := testStreams(&log, false)
-	s.fail("rollout", 1, errors.New(`rollout: rollout: reward "x": reward "x": no`))
-	s.fail("try", 1, errors.New(`try: rollout: rollout: no`))
-	if want := "rollmill rollout: reward \"x\": no\nrollmill try: rollout: no\n"; log.String() != want {
-		t.Errorf("%q, want %q", log.String(), want)
-	}
-}
 
 // TestAnInterruptedStageSaysWhatIsKept checks that a signal is told in place of the step
 // that it stopped.

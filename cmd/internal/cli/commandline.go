@@ -20,6 +20,7 @@ import (
 // commandLine is a command line while it is parsed and run.
 type commandLine struct {
 	*console
+	app        *App
 	command    string // that runs, for errors
 	global     *globals
 	everywhere []*option // of global; shared, so that they may come before or after the command
@@ -139,14 +140,14 @@ func (l *commandLine) session(ctx context.Context, cmd Command, args []string, s
 	if err := checkChosen(own); err != nil {
 		return nil, err
 	}
-	if err := l.setGlobals(l.global); err != nil {
+	if err := setGlobals(l.console, l.global); err != nil {
 		return nil, err
 	}
 	if err := l.app.checkVariables(l.console); err != nil {
 		return nil, err
 	}
-	if err := l.resolveSecrets(settings, own); err != nil {
+	if err := resolveSecrets(l.console, settings, own); err != nil {
 		return nil, err
 	}
-	return &Session{console: l.console, Command: cmd.Name, Args: args, config: config, options: own}, nil
+	return &Session{console: l.console, app: l.app, Command: cmd.Name, Args: args, config: config, options: own}, nil
 }

@@ -82,19 +82,6 @@ func TestExitHelp(t *testing.T) {
 	}
 }
 
-func TestHint(t *testing.T) {
-	deep := fmt.Errorf("a: %w", errors.Join(errors.New("b"), fault.Invalid("x", "look there", nil, "c")))
-	if got := hint(deep); got != "look there" {
-		t.Errorf("hint of %q: %q", deep, got)
-	}
-	if got := hint(fmt.Errorf("reading: %w", storage.ErrDenied)); got == "" {
-		t.Error("permission denied has no hint")
-	}
-	if got := hint(fault.Invalid("x", "", nil, "cut short")); got == "" {
-		t.Error("damaged input has no hint")
-	}
-}
-
 // TestPythonErrors compares the Python module's errors with the exit codes.
 func TestPythonErrors(t *testing.T) {
 	source, err := os.ReadFile("../../python/src/rollmill/_errors.py")

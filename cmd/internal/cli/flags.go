@@ -47,7 +47,7 @@ func (g *globals) Declare(d *plugin.Declarer) {
 func globalOptions() []*option { return optionsOf(plugin.Declared(newGlobals())) }
 
 // setGlobals applies the global settings to the streams.
-func (s *console) setGlobals(g *globals) error {
+func setGlobals(s *console, g *globals) error {
 	s.JSON, s.quiet, s.LogJSON = g.JSON, g.Quiet, g.LogFormat == "json"
 	if err := s.level.UnmarshalText([]byte(g.LogLevel)); err != nil {
 		return Usagef("", "--log-level: %w", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // buffer holds what a terminal or a log file receives.
@@ -33,7 +34,8 @@ func (b *buffer) String() string {
 }
 
 func testStreams(err *buffer, terminal bool) *console {
-	s := sample().console(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }})
+	s := newConsole(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }}, nil,
+		func(_, _, advice string) string { return advice })
 	s.stderr.terminal = terminal
 	return s
 }
@@ -185,7 +187,7 @@ func TestQuiet(t *testing.T) {
 	if err.String() != "" {
 		t.Errorf("quiet, and yet: %q", err.String())
 	}
-	s.fail("score", 1, Usagef("look there", "went wrong"))
+	s.fail("score", 1, fault.Errorf(fault.Usage, "look there", "went wrong"))
 	if err.String() != "rollmill score: went wrong\nhint: look there\n" {
 		t.Errorf("an error is not printed when quiet: %q", err.String())
 	}
@@ -197,7 +199,7 @@ func TestKeyIsRedacted(t *testing.T) {
 	s := testStreams(&err, false)
 	s.secrets.Add("KEY", "sk-12345")
 	s.Logger().Warn("refused", "key", "sk-12345")
-	s.fail("rollout", 1, Usagef("is sk-12345 right?", "key sk-12345 refused"))
+	s.fail("rollout", 1, fault.Errorf(fault.Usage, "is sk-12345 right?", "key sk-12345 refused"))
 	if strings.Contains(err.String(), "sk-12345") || strings.Count(err.String(), "[redacted:KEY]") != 3 {
 		t.Errorf("got %q", err.String())
 	}

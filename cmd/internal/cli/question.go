@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/rollmill/rollmill/storage/fault"
 	"golang.org/x/term"
 )
 
@@ -25,7 +26,7 @@ func (s *console) Ask(question, otherwise string, check func(string) error) (str
 	for {
 		fmt.Fprintf(s.stderr, "%s [%s] ", question, otherwise)
 		if !s.answers.Scan() {
-			return "", Usagef("give the answers as flags", "no answer: %w", cmp.Or(s.answers.Err(), io.EOF))
+			return "", fault.Errorf(fault.Usage, "give the answers as flags", "no answer: %w", cmp.Or(s.answers.Err(), io.EOF))
 		}
 		answer := strings.TrimSpace(s.answers.Text())
 		if answer == "" {

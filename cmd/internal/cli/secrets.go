@@ -26,7 +26,7 @@ func (a *App) keyVariables() []string {
 // resolveSecrets reads keys from files and variables into the settings, and adds
 // them and the secrets in other values to the known secrets. It includes plug-ins
 // that are not chosen, because a receipt may choose one later.
-func (s *console) resolveSecrets(settings plugin.Settings, options []*option) error {
+func resolveSecrets(s *console, settings plugin.Settings, options []*option) error {
 	for _, o := range options {
 		for _, x := range o.all {
 			value, from, err := x.Resolve(s.Lookup)
@@ -42,15 +42,15 @@ func (s *console) resolveSecrets(settings plugin.Settings, options []*option) er
 			if v.Set(text); v.Secret {
 				s.secrets.Add(v.Name, text)
 			}
-			s.keysIn(v.Name, text, true)
+			keysIn(s, v.Name, text, true)
 		}
 	}
 	for _, name := range s.Environ { // programs inherit them, and may print them
 		if text, _ := s.Lookup(name); strings.HasPrefix(name, "OTEL_") {
-			s.keysIn(name, text, true)
+			keysIn(s, name, text, true)
 		}
 	}
-	return s.secretOptions(options)
+	return secretOptions(s, options)
 }
 
 // knownSecrets returns the keys in the environment.
@@ -66,7 +66,7 @@ func (a *App) knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 
 // secretOptions adds to the known secrets the values that options assign to names
 // of secrets, and refuses URLs that hold a secret.
-func (s *console) secretOptions(options []*option) error {
+func secretOptions(s *console, options []*option) error {
 	for _, o := range options {
 		if o.Prompt || o.Type != plugin.Text && o.Type != plugin.Object {
 			continue
@@ -75,7 +75,7 @@ func (s *console) secretOptions(options []*option) error {
 			if !o.Secret { // the user of a secret setting adds each value under its own name
 				s.secrets.AddAssigned(o.Name, text)
 			}
-			if err := s.addresses(o.Name, text); err != nil {
+			if err := addresses(s, o.Name, text); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ var (
 // keysIn adds the keys in the path of a URL to the known secrets, and reports
 // whether there are any: parts that look like a key, and values of variables that
 // are named like secrets.
-func (s *console) keysIn(name, address string, random bool) (found bool) {
+func keysIn(s *console, name, address string, random bool) (found bool) {
 	_, rest, _ := strings.Cut(address, "://")
 	_, path, _ := strings.Cut(rest, "/")
 	for _, variable := range s.Environ {
@@ -108,7 +108,7 @@ func (s *console) keysIn(name, address string, random bool) (found bool) {
 // URL: gateways want keys there, so it is added to the known secrets. URLs of other
 // schemes, such as a database's in a program's arguments, are allowed; their
 // password is added to the known secrets.
-func (s *console) addresses(flag, text string) error {
+func addresses(s *console, flag, text string) error {
 	for _, found := range address.FindAllString(text, -1) {
 		scheme, _, _ := strings.Cut(found, "://")
 		if !slices.Contains([]string{"http", "https", "s3", "gs", "azblob", "file", "mem"}, strings.ToLower(scheme)) {
@@ -123,7 +123,7 @@ func (s *console) addresses(flag, text string) error {
 		}
 		stores := !strings.HasPrefix(strings.ToLower(scheme), "http")
 		random := !stores && !strings.ContainsAny(text, " \t\n") // a word of a program may hold a commit or a digest
-		if s.keysIn(flag, found, random) && stores {
+		if keysIn(s, flag, found, random) && stores {
 			return Usagef("choose a path without a key: the addresses of datasets are written into other datasets",
 				"--%s: the path of this %s URL holds a key", flag, scheme)
 		}

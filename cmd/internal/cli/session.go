@@ -17,6 +17,7 @@ import (
 // the meters may be used concurrently.
 type Session struct {
 	*console
+	app     *App
 	Command string // its name
 	Args    []string
 	Place   stages.Place // of what the command works on, for its meters and monitors
@@ -102,5 +103,5 @@ func Configured[S plugin.Settings](s *Session, section string, fresh func() S, s
 		return settings, err
 	}
 	set(settings)
-	return settings, s.resolveSecrets(settings, options)
+	return settings, resolveSecrets(s.console, settings, options)
 }

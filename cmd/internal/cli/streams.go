@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Streams are the standard streams and the environment of a run. Tests inject
@@ -29,7 +30,7 @@ type Streams struct {
 // console is what a run writes to, with what the global flags say of it.
 type console struct {
 	Streams
-	app     *App
+	words   func(command, of, advice string) string // the advice as a command gives it
 	stderr  *stderr
 	screen  screen
 	secrets *secret.Set // redacted in all that this process writes
@@ -45,13 +46,14 @@ type console struct {
 	retries atomic.Int64 // of requests to services and stores
 }
 
-func (a *App) console(s Streams) *console {
+// newConsole returns the console of a run. secrets are redacted in all that it writes, and words
+// returns advice as a command gives it, for the message of an error.
+func newConsole(s Streams, secrets *secret.Set, words func(command, of, advice string) string) *console {
 	terminal := false
 	if f, ok := s.Err.(*os.File); ok {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
-	secrets := a.knownSecrets(s.Lookup)
-	c := &console{Streams: s, app: a, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
+	c := &console{Streams: s, words: words, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
 		secrets: secrets}
 	c.board = &board{s: c, begun: time.Now()}
 	return c
@@ -147,7 +149,7 @@ func (s *console) fail(command string, code int, err error) {
 // told returns the message and the hint of an error, as its command words them.
 func (s *console) told(command string, err error) (what, advice string) {
 	what = strings.TrimPrefix(once(err.Error()), command+": ")
-	return what, s.app.InWordsOf(command, what, hint(err))
+	return what, s.words(command, what, hint(err))
 }
 
 // URI returns a flag's value. For "-" it reads the value from stdin: the first
@@ -168,13 +170,13 @@ func (s *console) URI(flag, value string) (string, error) {
 		}
 		var object struct{ URI string }
 		if err := json.Unmarshal([]byte(line), &object); err != nil || object.URI == "" {
-			return "", Usagef("", "--%s -: standard input has no \"uri\"", flag)
+			return "", fault.Errorf(fault.Usage, "", "--%s -: standard input has no \"uri\"", flag)
 		}
 		return object.URI, nil
 	}
 	if err := scan.Err(); err != nil {
 		return "", fmt.Errorf("--%s -: reading standard input: %w", flag, err)
 	}
-	return "", Usagef("the previous command in the pipe printed no dataset; check whether it failed",
+	return "", fault.Errorf(fault.Usage, "the previous command in the pipe printed no dataset; check whether it failed",
 		"--%s -: standard input is empty", flag)
 }
