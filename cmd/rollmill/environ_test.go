@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 )
 
 // withEnvironment runs a command in an environment of its own.
 func withEnvironment(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Environ: slices.Collect(maps.Keys(env)),
+	streams := terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Environ: slices.Collect(maps.Keys(env)),
 		Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
 	code = app().Run(t.Context(), append([]string{"rollmill"}, args...), streams)
 	return code, out.String(), err.String()

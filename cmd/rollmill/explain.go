@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/look/trace"
 )
@@ -45,9 +46,9 @@ func runExplain(ctx context.Context, s *cli.Session, o *settings.Source) error {
 
 // explainStyle makes the first word of each step, which is not indented, stand out
 // with its line.
-func explainStyle(line string) cli.Style {
+func explainStyle(line string) terminal.Style {
 	if line != "" && line[0] != ' ' {
-		return cli.Bold
+		return terminal.Bold
 	}
-	return cli.Plain
+	return terminal.Plain
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign"
@@ -126,7 +127,7 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 		s.Logger().Warn(note)
 	}
 	if len(r.Filtered) > 0 {
-		s.Say("export: left out of %s: %s", plural.Of(r.Rows, "row"), cli.Tally(r.Filtered))
+		s.Say("export: left out of %s: %s", plural.Of(r.Rows, "row"), terminal.Tally(r.Filtered))
 	}
 	if r.Redacted.Rows > 0 {
 		s.Say("export: redacted %s", r.Redacted)
@@ -141,10 +142,10 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 func exportLine(f convert.Written) string {
 	text := fmt.Sprintf("%s: %s", f.Format, plural.Of(f.Rows, "row"))
 	if len(f.Skipped) > 0 {
-		text += "; without a row: " + cli.Tally(f.Skipped)
+		text += "; without a row: " + terminal.Tally(f.Skipped)
 	}
 	if len(f.Dropped) > 0 {
-		text += "; written without: " + cli.Tally(f.Dropped)
+		text += "; written without: " + terminal.Tally(f.Dropped)
 	}
 	if s := f.Entry.Sequences; s != nil {
 		text += "; " + s.String()

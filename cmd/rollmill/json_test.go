@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -40,7 +41,7 @@ func demo(t *testing.T) (dir, url string) {
 func inProcessJSON(ctx context.Context, words []string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	code = app().Run(ctx, append([]string{"rollmill"}, append(words, "--json")...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Lookup: none})
+	code = app().Run(ctx, append([]string{"rollmill"}, append(words, "--json")...), terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &err, Lookup: none})
 	return code, out.String(), err.String()
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -44,7 +44,7 @@ func stored(t *testing.T, uri string) {
 func rollmill(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer
-	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: os.LookupEnv}
+	streams := terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: os.LookupEnv}
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		streams.Environ = append(streams.Environ, name)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/storage"
@@ -119,7 +120,7 @@ func TestUnreadableManifestCreatesNoLedger(t *testing.T) {
 			return nil
 		})
 	})
-	code := app().Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Lookup: os.LookupEnv})
+	code := app().Run(ctx, args, terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Lookup: os.LookupEnv})
 	if code != cli.ExitTemporary || batches() != 0 || !once {
 		t.Errorf("exit code %d, %d batches", code, batches())
 	}
@@ -215,7 +216,7 @@ func TestRolloutKilledAfterRunID(t *testing.T) {
 		})
 	})
 	attempt := func(ctx context.Context) int {
-		return app().Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Lookup: os.LookupEnv})
+		return app().Run(ctx, args, terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Lookup: os.LookupEnv})
 	}
 	if code := attempt(ctx); code == 0 || !killed {
 		t.Fatalf("exit code %d, killed: %v", code, killed)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 )
 
@@ -61,6 +62,6 @@ func TestConvertedConfigs(t *testing.T) {
 func options(t *testing.T, args []string) (code int, log string) {
 	a, out := app(), &strings.Builder{}
 	a.Commands = append(a.Commands, makeOptions)
-	code = a.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: out, Err: out, Lookup: os.LookupEnv})
+	code = a.Run(t.Context(), args, terminal.Streams{In: strings.NewReader(""), Out: out, Err: out, Lookup: os.LookupEnv})
 	return code, out.String()
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
@@ -91,7 +92,7 @@ func printed(t *testing.T, a *cli.App, env map[string]string, args ...string) st
 	t.Helper()
 	var out, log strings.Builder
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: lookup, Environ: slices.Collect(maps.Keys(env))}
+	streams := terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: lookup, Environ: slices.Collect(maps.Keys(env))}
 	if code := a.Run(t.Context(), append([]string{"rollmill"}, args...), streams); code != 0 {
 		t.Errorf("%q: exit code %d: %s", args, code, log.String())
 	}

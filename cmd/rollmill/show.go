@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
@@ -211,16 +212,16 @@ func (o *showSettings) raw(ctx context.Context, s *cli.Session, uri string) erro
 
 // styleOf is how a line of a view looks on a terminal: headings stand out, and
 // texts of models and programs, which are indented, have no style.
-func styleOf(line string) cli.Style {
+func styleOf(line string) terminal.Style {
 	switch {
 	case strings.HasPrefix(line, "trains     no"):
-		return cli.Bad
+		return terminal.Bad
 	case strings.HasPrefix(line, "trains     yes"):
-		return cli.Good
+		return terminal.Good
 	case strings.HasPrefix(line, "["), strings.HasPrefix(line, "row "):
-		return cli.Bold
+		return terminal.Bold
 	}
-	return cli.Plain
+	return terminal.Plain
 }
 
 // shownRun is what show prints of a run's folder.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
@@ -269,7 +270,7 @@ func fileLine(f backends.FileStats) string {
 		text = fmt.Sprintf("%-26s not written: %s", f.Name, f.Unfit)
 	}
 	if len(f.Skipped) > 0 && f.Unfit == "" {
-		text += "; skipped: " + cli.Tally(f.Skipped)
+		text += "; skipped: " + terminal.Tally(f.Skipped)
 	}
 	if f.Sequences != nil && f.Unfit == "" {
 		text += "; " + f.Sequences.String()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage/s3test"
 )
@@ -26,7 +27,7 @@ func TestTerminatedWhileUploading(t *testing.T) {
 	curate := func(ctx context.Context, out string) (int, string) {
 		var stdout, stderr bytes.Buffer
 		code := app().Run(ctx, []string{"rollmill", "curate", "--in", at("group"), "--keep-flat", "--out", out},
-			cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: os.LookupEnv})
+			terminal.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: os.LookupEnv})
 		return code, stderr.String()
 	}
 	for _, args := range [][]string{

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -145,7 +145,7 @@ func inProcess(t *testing.T, words ...string) {
 	var stdout, stderr bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
 	if code := app().Run(t.Context(), append([]string{"rollmill", "--quiet"}, words...),
-		cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none}); code != 0 {
+		terminal.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none}); code != 0 {
 		t.Fatalf("%q exits %d:\n%s", words, code, &stderr)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -116,7 +116,7 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			none := func(string) (string, bool) { return "", false }
 			code := app().Run(t.Context(), append(append([]string{"rollmill"}, words...), more...),
-				cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none})
+				terminal.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none})
 			if strings.HasPrefix(words[0], "s") && more == nil && !strings.Contains(strings.Join(words, ""), planted) {
 				t.Logf("%q exits %d: %s", words, code, stderr.String())
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 )
 
 // TestAnInterruptedStageSaysWhatIsKept checks that a signal is told in place of the step
@@ -18,7 +20,7 @@ func TestAnInterruptedStageSaysWhatIsKept(t *testing.T) {
 		return fmt.Errorf("stop: write shard 0 of 3: %w", context.Canceled)
 	})})
 	var out, log strings.Builder
-	code := a.Run(ctx, []string{"rollmill", "stop"}, Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: func(string) (string, bool) { return "", false }})
+	code := a.Run(ctx, []string{"rollmill", "stop"}, terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: func(string) (string, bool) { return "", false }})
 	if want := "rollmill stop: terminated; finished stages, shards, attempts and answers of models are kept, and the same command continues\n"; code != 143 || log.String() != want {
 		t.Errorf("exit code %d, %q, want %q", code, log.String(), want)
 	}

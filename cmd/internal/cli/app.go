@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -41,8 +42,8 @@ const firstStep = "see `rollmill --help`"
 
 // Run runs a command line, whose first word is the program's name, and returns the
 // exit code. It reports an error on the streams.
-func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
-	l := &commandLine{app: a, console: newConsole(streams, a.knownSecrets(streams.Lookup), a.InWordsOf), global: newGlobals()}
+func (a *App) Run(ctx context.Context, args []string, streams terminal.Streams) int {
+	l := &commandLine{app: a, Console: terminal.New(streams, a.knownSecrets(streams.Lookup), a.InWordsOf), global: newGlobals()}
 	l.everywhere = optionsOf(plugin.Declared(l.global))
 	err := l.parser().RunContext(ctx, a.argsLast(args))
 	code := exitCode(ctx, err)
@@ -50,7 +51,7 @@ func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
 		err = context.Cause(ctx) // says which signal it was
 	}
 	if err != nil {
-		l.fail(l.command, code, err)
+		l.Fail(l.command, code, err)
 	}
 	return code
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -54,7 +55,7 @@ func runSample(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	code = sample().Run(t.Context(), append([]string{"rollmill"}, args...), Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: none})
+	code = sample().Run(t.Context(), append([]string{"rollmill"}, args...), terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: none})
 	return code, out.String(), log.String()
 }
 

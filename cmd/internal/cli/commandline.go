@@ -11,6 +11,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -19,7 +20,7 @@ import (
 
 // commandLine is a command line while it is parsed and run.
 type commandLine struct {
-	*console
+	*terminal.Console
 	app        *App
 	command    string // that runs, for errors
 	global     *globals
@@ -81,22 +82,22 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 		return err
 	}
 	l.app.begun.Store(true)
-	ctx = dataset.WithBases(secret.With(ctx, l.secrets), l.global.Bases)
-	ctx = fault.CountRetries(ctx, &l.retries)
+	ctx = dataset.WithBases(secret.With(ctx, l.Secrets), l.global.Bases)
+	ctx = fault.CountRetries(ctx, &l.Retries)
 	begun := time.Now()
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	l.board.answer(asking, cmd.Name, l.Asks)
+	l.Board.Answer(asking, cmd.Name, l.Asks)
 	if err := session.watch(ctx, settings); err != nil {
 		return err
 	}
 	if cmd.Scans {
 		ctx = session.countBytes(ctx)
 	}
-	err = errors.Join(cmd.do(ctx, session, settings), session.close())
-	l.board.close()
+	err = errors.Join(cmd.do(ctx, session, settings), session.Close())
+	l.Board.Close()
 	session.monitors.End(monitors.End{Place: session.Place, ExitCode: exitCode(ctx, err), Begun: begun, At: time.Now()})
-	if n := l.secrets.Replaced(); n > 0 {
+	if n := l.Secrets.Replaced(); n > 0 {
 		l.Logger().Warn("secrets were redacted from what this command wrote: keys in the paths of URLs, or what a program "+
 			"or service repeats", "values", n)
 	}
@@ -108,14 +109,14 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 func (l *commandLine) noCommand(args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "help":
-		return l.app.help(l.console, args[1:])
+		return l.app.help(l.Console, args[1:])
 	case len(args) > 0:
 		return Usagef(plugin.Nearest(args[0], append(l.app.commandNames(), "--version"), firstStep),
 			"there is no command %q", args[0])
 	case l.global.Help:
-		return l.app.help(l.console, nil)
+		return l.app.help(l.Console, nil)
 	}
-	if _, err := io.WriteString(l.stderr, l.app.appHelp()+"\n"); err != nil {
+	if _, err := io.WriteString(l.Stderr, l.app.appHelp()+"\n"); err != nil {
 		return err
 	}
 	return Usagef("write one of the commands above", "no command was given")
@@ -127,7 +128,7 @@ func (l *commandLine) session(ctx context.Context, cmd Command, args []string, s
 	if err := cmd.assignArgs(args, own); err != nil {
 		return nil, err
 	}
-	config, err := l.app.readConfig(ctx, l.console, l.global)
+	config, err := l.app.readConfig(ctx, l.Console, l.global)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +141,14 @@ func (l *commandLine) session(ctx context.Context, cmd Command, args []string, s
 	if err := checkChosen(own); err != nil {
 		return nil, err
 	}
-	if err := setGlobals(l.console, l.global); err != nil {
+	if err := setGlobals(l.Console, l.global); err != nil {
 		return nil, err
 	}
-	if err := l.app.checkVariables(l.console); err != nil {
+	if err := l.app.checkVariables(l.Console); err != nil {
 		return nil, err
 	}
-	if err := resolveSecrets(l.console, settings, own); err != nil {
+	if err := resolveSecrets(l.Console, settings, own); err != nil {
 		return nil, err
 	}
-	return &Session{console: l.console, app: l.app, Command: cmd.Name, Args: args, config: config, options: own}, nil
+	return &Session{Console: l.Console, app: l.app, Command: cmd.Name, Args: args, config: config, options: own}, nil
 }

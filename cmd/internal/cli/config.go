@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -65,7 +66,7 @@ func (a *App) keys(section string, all map[string][]*option) []string {
 }
 
 // readConfig reads --config, ROLLMILL_CONFIG and --set.
-func (a *App) readConfig(ctx context.Context, s *console, g *globals) (*configured, error) {
+func (a *App) readConfig(ctx context.Context, s *terminal.Console, g *globals) (*configured, error) {
 	path := g.Config
 	if path == "" {
 		path, _ = s.Lookup("ROLLMILL_CONFIG")
@@ -80,7 +81,7 @@ func (a *App) readConfig(ctx context.Context, s *console, g *globals) (*configur
 		var expanded map[string]Expansion
 		cfg.file, expanded, err = a.parse(path, data, a.schema(), s.Lookup)
 		for name, e := range expanded {
-			s.secrets.AddExpanded(name, e.Value, e.Public)
+			s.Secrets.AddExpanded(name, e.Value, e.Public)
 		}
 		if err != nil {
 			return nil, err

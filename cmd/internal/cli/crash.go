@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 )
 
 // bugReports is where to report a crash.
@@ -26,7 +28,7 @@ func (a *App) recoverCrash(f func() int) (code int) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprint(os.Stderr, visible(fmt.Sprintf("panic: %v\n\n%s", p, debug.Stack())))
+			fmt.Fprint(os.Stderr, terminal.Visible(fmt.Sprintf("panic: %v\n\n%s", p, debug.Stack())))
 			fmt.Fprintf(os.Stderr, "rollmill: crashed, version %s\nhint: this is a bug; please report it with the lines "+
 				"above: %s\n", a.Version, bugReports)
 			code = ExitCrash

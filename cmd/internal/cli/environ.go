@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/xrash/smetrics"
+
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 )
 
 const variablePrefix = "ROLLMILL_"
@@ -34,7 +36,7 @@ func (a *App) variables() map[string]bool {
 // letters of a known one, or one that begins with the name of a command, is a
 // mistake that would silently change a run, so it is an error. Any other name may
 // belong to another program, so it is a warning.
-func (a *App) checkVariables(s *console) error {
+func (a *App) checkVariables(s *terminal.Console) error {
 	var known map[string]bool
 	for _, name := range slices.Sorted(slices.Values(s.Environ)) {
 		value, ok := s.Lookup(name)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -47,13 +48,13 @@ func (g *globals) Declare(d *plugin.Declarer) {
 func globalOptions() []*option { return optionsOf(plugin.Declared(newGlobals())) }
 
 // setGlobals applies the global settings to the streams.
-func setGlobals(s *console, g *globals) error {
-	s.JSON, s.quiet, s.LogJSON = g.JSON, g.Quiet, g.LogFormat == "json"
-	if err := s.level.UnmarshalText([]byte(g.LogLevel)); err != nil {
+func setGlobals(s *terminal.Console, g *globals) error {
+	s.JSON, s.Quiet, s.LogJSON = g.JSON, g.Quiet, g.LogFormat == "json"
+	if err := s.Level.UnmarshalText([]byte(g.LogLevel)); err != nil {
 		return Usagef("", "--log-level: %w", err)
 	}
-	if s.quiet && s.level < slog.LevelWarn {
-		s.level = slog.LevelWarn
+	if s.Quiet && s.Level < slog.LevelWarn {
+		s.Level = slog.LevelWarn
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -75,7 +76,7 @@ func each[T, V any](list []T, of func(T) V) []V {
 // that the command line chose, then the names of the others.
 func (cmd Command) brief(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
-	cmd.begin(&b)
+	cmd.Begin(&b)
 	all := declared(options)
 	sorts, chosen := sortsOf(settings), false
 	for _, of := range sorts {
@@ -115,11 +116,11 @@ func commonSettings(list []*plugin.Setting, all bool) (out []*plugin.Setting) {
 	return out
 }
 
-// begin writes the first lines of a command's help.
-func (cmd Command) begin(b *strings.Builder) {
+// Begin writes the first lines of a command's help.
+func (cmd Command) Begin(b *strings.Builder) {
 	fmt.Fprintf(b, "rollmill %s - %s\n\nUsage: %s\n", cmd.Name, cmd.Usage, cmd.synopsis())
 	if cmd.Needs != "" {
-		writeWrapped(b, "Required: ", cmd.Needs)
+		terminal.WriteWrapped(b, "Required: ", cmd.Needs)
 	}
 }
 
@@ -148,7 +149,7 @@ func (cmd Command) listParts(b *strings.Builder) {
 // each plug-in.
 func (cmd Command) full(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
-	cmd.begin(&b)
+	cmd.Begin(&b)
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.About))
 	cmd.listParts(&b)
 	writeFlags(&b, ownSettings(declared(options)))
@@ -165,7 +166,7 @@ func (cmd Command) full(settings plugin.Settings, options []*option) string {
 }
 
 // help prints help on a command, on a plug-in, or on the whole program, or a guide.
-func (a *App) help(s *console, args []string) error {
+func (a *App) help(s *terminal.Console, args []string) error {
 	text, err := a.helpOn(args)
 	if err == nil {
 		_, err = io.WriteString(s.Out, text)
@@ -239,7 +240,7 @@ func writeFlagsUnder(b *strings.Builder, heading string, settings []*plugin.Sett
 	if len(settings) == 0 {
 		return
 	}
-	writeRows(b, heading, each(settings, func(s *plugin.Setting) [2]string { return [2]string{form(s), s.Phrase() + notes(s)} }))
+	terminal.WriteRows(b, heading, each(settings, func(s *plugin.Setting) [2]string { return [2]string{form(s), s.Phrase() + notes(s)} }))
 }
 
 // writeNames writes the names of flags, a line for each heading.
@@ -252,7 +253,7 @@ func writeNames(b *strings.Builder, title string, settings []*plugin.Setting) {
 	for _, heading := range order {
 		names := each(in[heading], func(s *plugin.Setting) string { return "--" + s.Name })
 		short, _, _ := strings.Cut(heading, " (")
-		writeWrapped(b, "  "+short+": ", strings.Join(names, ", "))
+		terminal.WriteWrapped(b, "  "+short+": ", strings.Join(names, ", "))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -160,7 +161,7 @@ func (of *pluginSort) list(b *strings.Builder) {
 		if purpose != "" {
 			heading += " for " + purpose
 		}
-		writeRows(b, fmt.Sprintf("%s (rollmill help %s NAME describes one)", heading, of.name), rows)
+		terminal.WriteRows(b, fmt.Sprintf("%s (rollmill help %s NAME describes one)", heading, of.name), rows)
 	}
 }
 
@@ -178,7 +179,7 @@ func (of *pluginSort) listBriefly(b *strings.Builder) {
 		if purpose == "" {
 			label = "others"
 		}
-		writeWrapped(b, "  "+label+": ", strings.Join(names, ", "))
+		terminal.WriteWrapped(b, "  "+label+": ", strings.Join(names, ", "))
 	}
 }
 

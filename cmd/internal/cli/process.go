@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/rollmill/rollmill/cmd/internal/began"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats/dataset/storetime"
 )
 
@@ -23,7 +24,7 @@ func (a *App) Main() int {
 		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
 		asks := make(chan os.Signal, 1)
 		signal.Notify(asks, askSignals...) // which then do not end the process
-		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Asks: asks, Lookup: os.LookupEnv}
+		streams := terminal.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Asks: asks, Lookup: os.LookupEnv}
 		for _, text := range os.Environ() {
 			name, _, _ := strings.Cut(text, "=")
 			streams.Environ = append(streams.Environ, name)

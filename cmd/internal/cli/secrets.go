@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -26,21 +27,21 @@ func (a *App) keyVariables() []string {
 // resolveSecrets reads keys from files and variables into the settings, and adds
 // them and the secrets in other values to the known secrets. It includes plug-ins
 // that are not chosen, because a receipt may choose one later.
-func resolveSecrets(s *console, settings plugin.Settings, options []*option) error {
+func resolveSecrets(s *terminal.Console, settings plugin.Settings, options []*option) error {
 	for _, o := range options {
 		for _, x := range o.all {
 			value, from, err := x.Resolve(s.Lookup)
 			if err != nil {
 				return Usagef("the file must hold only the key", "%w", err)
 			}
-			s.secrets.Add(from, value)
+			s.Secrets.Add(from, value)
 		}
 	}
 	if settings != nil {
 		for _, v := range plugin.Variables(settings) {
 			text, _ := s.Lookup(v.Name)
 			if v.Set(text); v.Secret {
-				s.secrets.Add(v.Name, text)
+				s.Secrets.Add(v.Name, text)
 			}
 			keysIn(s, v.Name, text, true)
 		}
@@ -66,14 +67,14 @@ func (a *App) knownSecrets(lookup func(string) (string, bool)) *secret.Set {
 
 // secretOptions adds to the known secrets the values that options assign to names
 // of secrets, and refuses URLs that hold a secret.
-func secretOptions(s *console, options []*option) error {
+func secretOptions(s *terminal.Console, options []*option) error {
 	for _, o := range options {
 		if o.Prompt || o.Type != plugin.Text && o.Type != plugin.Object {
 			continue
 		}
 		for _, text := range o.texts {
 			if !o.Secret { // the user of a secret setting adds each value under its own name
-				s.secrets.AddAssigned(o.Name, text)
+				s.Secrets.AddAssigned(o.Name, text)
 			}
 			if err := addresses(s, o.Name, text); err != nil {
 				return err
@@ -91,29 +92,29 @@ var (
 // keysIn adds the keys in the path of a URL to the known secrets, and reports
 // whether there are any: parts that look like a key, and values of variables that
 // are named like secrets.
-func keysIn(s *console, name, address string, random bool) (found bool) {
+func keysIn(s *terminal.Console, name, address string, random bool) (found bool) {
 	_, rest, _ := strings.Cut(address, "://")
 	_, path, _ := strings.Cut(rest, "/")
 	for _, variable := range s.Environ {
 		value, _ := s.Lookup(variable)
 		if len(value) >= secret.Short && secret.Looks(variable) && strings.Contains(path, value) &&
-			s.secrets.Add(variable, value) {
+			s.Secrets.Add(variable, value) {
 			found = true
 		}
 	}
-	return redaction.AddInPath(s.secrets, name, address, random) || found
+	return redaction.AddInPath(s.Secrets, name, address, random) || found
 }
 
 // addresses refuses a URL that holds a secret, except one in the path of an HTTP
 // URL: gateways want keys there, so it is added to the known secrets. URLs of other
 // schemes, such as a database's in a program's arguments, are allowed; their
 // password is added to the known secrets.
-func addresses(s *console, flag, text string) error {
+func addresses(s *terminal.Console, flag, text string) error {
 	for _, found := range address.FindAllString(text, -1) {
 		scheme, _, _ := strings.Cut(found, "://")
 		if !slices.Contains([]string{"http", "https", "s3", "gs", "azblob", "file", "mem"}, strings.ToLower(scheme)) {
 			if m := userInfo.FindStringSubmatch(found); m != nil {
-				s.secrets.Add(flag, m[2])
+				s.Secrets.Add(flag, m[2])
 			}
 			continue
 		}

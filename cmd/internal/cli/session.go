@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
@@ -16,7 +17,7 @@ import (
 // LogJSON, which are true with --json and --log-format json. Say, the logger and
 // the meters may be used concurrently.
 type Session struct {
-	*console
+	*terminal.Console
 	app     *App
 	Command string // its name
 	Args    []string
@@ -39,21 +40,21 @@ func (s *Session) Given(name string) bool {
 }
 
 // Told returns the message and the hint of an error, as the command would end with it.
-func (s *Session) Told(err error) (what, hint string) { return s.told(s.Command, err) }
+func (s *Session) Told(err error) (what, hint string) { return s.Worded(s.Command, err) }
 
 // Env returns what the process gives a stage: the log, and meters that are shown and
 // that the monitors see.
 func (s *Session) Env() stages.Env {
-	return stages.Env{Log: s.Logger(), Place: s.Place, Retries: &s.retries, Progress: func(m *stages.Meter) func() {
+	return stages.Env{Log: s.Logger(), Place: s.Place, Retries: &s.Retries, Progress: func(m *stages.Meter) func() {
 		s.monitors.Begin(m)
-		return s.board.begin(m)
+		return s.Board.Begin(m)
 	}}
 }
 
 // countBytes returns a context in which a meter counts the bytes that move between
 // storage and this process.
 func (s *Session) countBytes(ctx context.Context) context.Context {
-	m := s.Env().Meter(s.Command, unitBytes, 0)
+	m := s.Env().Meter(s.Command, terminal.UnitBytes, 0)
 	return storage.Wrapping(ctx, func(b *storage.Bucket) *storage.Bucket {
 		return b.WithMeter(func(_, _ string, _, n int64) { m.Add(n) })
 	})
@@ -81,7 +82,7 @@ func (s *Session) watch(ctx context.Context, settings plugin.Settings) (err erro
 // Defer closes c when the command ends.
 func (s *Session) Defer(c io.Closer) { s.opened = append(s.opened, c) }
 
-func (s *Session) close() (err error) {
+func (s *Session) Close() (err error) {
 	for _, c := range s.opened {
 		err = errors.Join(err, c.Close())
 	}
@@ -103,5 +104,5 @@ func Configured[S plugin.Settings](s *Session, section string, fresh func() S, s
 		return settings, err
 	}
 	set(settings)
-	return settings, resolveSecrets(s.console, settings, options)
+	return settings, resolveSecrets(s.Console, settings, options)
 }

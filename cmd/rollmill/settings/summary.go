@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
@@ -51,7 +52,7 @@ func counts(r stages.Report) string {
 		name   string
 		counts map[string]int64
 	}{{"", r.Counts}, {"dropped: ", r.Drops}, {"failed: ", r.Failures}} {
-		if list := cli.Tally(table.counts); list != "" {
+		if list := terminal.Tally(table.counts); list != "" {
 			text += "; " + table.name + list
 		}
 	}

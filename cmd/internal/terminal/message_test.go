@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 func TestAMessageHasNoPartTwice(t *testing.T) {
 	var log buffer
 	s := testStreams(&log, false)
-	s.fail("rollout", 1, errors.New(`rollout: rollout: reward "x": reward "x": no`))
-	s.fail("try", 1, errors.New(`try: rollout: rollout: no`))
+	s.Fail("rollout", 1, errors.New(`rollout: rollout: reward "x": reward "x": no`))
+	s.Fail("try", 1, errors.New(`try: rollout: rollout: no`))
 	if want := "rollmill rollout: reward \"x\": no\nrollmill try: rollout: no\n"; log.String() != want {
 		t.Errorf("%q, want %q", log.String(), want)
 	}

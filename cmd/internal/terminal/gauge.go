@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// unitBytes is the unit of the meter of a command that has no other.
-const unitBytes = "bytes"
+// UnitBytes is the unit of the meter of a command that has no other.
+const UnitBytes = "bytes"
 
 // window is the time over which the rate is measured.
 const window = 30 * time.Second
@@ -89,7 +89,7 @@ func (s state) head() string {
 	if s.Total > 0 {
 		return fmt.Sprintf("%s: %d of %d %s (%d%%)", s.name(), s.Done, s.Total, s.Unit, 100*s.Done/s.Total)
 	}
-	if s.Unit == unitBytes {
+	if s.Unit == UnitBytes {
 		return fmt.Sprintf("%s: %s read or written", s.name(), megabytes(float64(s.Done)))
 	}
 	return fmt.Sprintf("%s: %d %s", s.name(), s.Done, s.Unit)
@@ -103,8 +103,8 @@ func (s state) tail() string {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	say(s.rate > 0 && s.Unit != unitBytes, "%.3g/s", s.rate)
-	say(s.rate > 0 && s.Unit == unitBytes, "%s/s", megabytes(s.rate))
+	say(s.rate > 0 && s.Unit != UnitBytes, "%.3g/s", s.rate)
+	say(s.rate > 0 && s.Unit == UnitBytes, "%s/s", megabytes(s.rate))
 	say(s.left > 0, "%s left", rounded(s.left))
 	say(s.Retries > 0, "%s", plural.Of(s.Retries, "retry"))
 	say(s.Spend.Tokens() > 0, "%s", plural.Of(s.Spend.Tokens(), "token"))

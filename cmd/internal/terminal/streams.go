@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bufio"
@@ -27,48 +27,48 @@ type Streams struct {
 	Asks     <-chan os.Signal                     // for each, the progress is printed; nil for none
 }
 
-// console is what a run writes to, with what the global flags say of it.
-type console struct {
+// Console is what a run writes to, with what the global flags say of it.
+type Console struct {
 	Streams
 	words   func(command, of, advice string) string // the advice as a command gives it
-	stderr  *stderr
+	Stderr  *stderr
 	screen  screen
-	secrets *secret.Set // redacted in all that this process writes
+	Secrets *secret.Set // redacted in all that this process writes
 
 	JSON    bool // the result is to be printed as JSON
 	LogJSON bool // and so are messages
-	quiet   bool
-	level   slog.Level
+	Quiet   bool
+	Level   slog.Level
 
 	answers *bufio.Scanner // of a terminal; nil until it is asked
 
-	board   *board
-	retries atomic.Int64 // of requests to services and stores
+	Board   *board
+	Retries atomic.Int64 // of requests to services and stores
 }
 
-// newConsole returns the console of a run. secrets are redacted in all that it writes, and words
+// New returns the console of a run. secrets are redacted in all that it writes, and words
 // returns advice as a command gives it, for the message of an error.
-func newConsole(s Streams, secrets *secret.Set, words func(command, of, advice string) string) *console {
+func New(s Streams, secrets *secret.Set, words func(command, of, advice string) string) *Console {
 	terminal := false
 	if f, ok := s.Err.(*os.File); ok {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
-	c := &console{Streams: s, words: words, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
-		secrets: secrets}
-	c.board = &board{s: c, begun: time.Now()}
+	c := &Console{Streams: s, words: words, Stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
+		Secrets: secrets}
+	c.Board = &board{s: c, begun: time.Now()}
 	return c
 }
 
 // Logger returns a logger that writes to stderr in the chosen format.
-func (s *console) Logger() *slog.Logger { return s.leveled(s.level) }
+func (s *Console) Logger() *slog.Logger { return s.leveled(s.Level) }
 
 // leveled returns a logger of its own level.
-func (s *console) leveled(level slog.Level) *slog.Logger {
+func (s *Console) leveled(level slog.Level) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if s.LogJSON {
-		return slog.New(slog.NewJSONHandler(s.stderr, o))
+		return slog.New(slog.NewJSONHandler(s.Stderr, o))
 	}
-	if s.stderr.terminal {
+	if s.Stderr.terminal {
 		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey && len(groups) == 0 {
 				return slog.Attr{}
@@ -76,15 +76,15 @@ func (s *console) leveled(level slog.Level) *slog.Logger {
 			return a
 		}
 	}
-	return slog.New(slog.NewTextHandler(s.stderr, o))
+	return slog.New(slog.NewTextHandler(s.Stderr, o))
 }
 
 // Result prints the result of a command: one line, for people and for $(…), or
 // one JSON object.
-func (s *console) Result(line string, object any) error { return s.PrintText(object, line+"\n") }
+func (s *Console) Result(line string, object any) error { return s.PrintText(object, line+"\n") }
 
 // PrintText is Print for a text that is made already.
-func (s *console) PrintText(object any, text string) error {
+func (s *Console) PrintText(object any, text string) error {
 	return s.Print(object, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
@@ -93,7 +93,7 @@ func (s *console) PrintText(object any, text string) error {
 
 // Print writes an object to stdout: as one JSON object with --json, else as text.
 // It redacts secrets and escapes control characters.
-func (s *console) Print(object any, text func(io.Writer) error) error {
+func (s *Console) Print(object any, text func(io.Writer) error) error {
 	if s.JSON {
 		return s.PrintJSON(object)
 	}
@@ -101,36 +101,36 @@ func (s *console) Print(object any, text func(io.Writer) error) error {
 	if err := text(&b); err != nil {
 		return err
 	}
-	s.board.close()
-	_, err := io.WriteString(s.Out, visible(s.secrets.Redact(b.String())))
+	s.Board.Close()
+	_, err := io.WriteString(s.Out, Visible(s.Secrets.Redact(b.String())))
 	return err
 }
 
 // PrintJSON prints an object on one line of stdout, whatever the flags say. It
 // redacts secrets and escapes control characters.
-func (s *console) PrintJSON(object any) error {
-	s.board.close()
+func (s *Console) PrintJSON(object any) error {
+	s.Board.Close()
 	data, err := json.Marshal(object)
 	if err == nil {
-		_, err = fmt.Fprintf(s.Out, "%s\n", visibleJSON(string(s.secrets.JSON(data))))
+		_, err = fmt.Fprintf(s.Out, "%s\n", visibleJSON(string(s.Secrets.JSON(data))))
 	}
 	return err
 }
 
 // Say prints a message on stderr, unless --quiet is set.
-func (s *console) Say(format string, args ...any) {
+func (s *Console) Say(format string, args ...any) {
 	switch text := fmt.Sprintf(format, args...); {
-	case s.quiet:
+	case s.Quiet:
 	case s.LogJSON:
 		s.Logger().Info(text)
 	default:
-		fmt.Fprintln(s.stderr, text)
+		fmt.Fprintln(s.Stderr, text)
 	}
 }
 
-// fail prints why a command failed, even with --quiet.
-func (s *console) fail(command string, code int, err error) {
-	what, advice := s.told(command, err)
+// Fail prints why a command failed, even with --quiet.
+func (s *Console) Fail(command string, code int, err error) {
+	what, advice := s.Worded(command, err)
 	if s.LogJSON {
 		attrs := []any{"command", command, "exit", code}
 		if advice != "" {
@@ -143,18 +143,18 @@ func (s *console) fail(command string, code int, err error) {
 	if advice != "" {
 		text += "hint: " + advice + "\n"
 	}
-	fmt.Fprint(s.stderr, text)
+	fmt.Fprint(s.Stderr, text)
 }
 
-// told returns the message and the hint of an error, as its command words them.
-func (s *console) told(command string, err error) (what, advice string) {
+// Worded returns the message and the hint of an error, as its command words them.
+func (s *Console) Worded(command string, err error) (what, advice string) {
 	what = strings.TrimPrefix(once(err.Error()), command+": ")
 	return what, s.words(command, what, hint(err))
 }
 
 // URI returns a flag's value. For "-" it reads the value from stdin: the first
 // line that is not empty, or the "uri" of the JSON object that --json printed.
-func (s *console) URI(flag, value string) (string, error) {
+func (s *Console) URI(flag, value string) (string, error) {
 	if value != "-" {
 		return value, nil
 	}

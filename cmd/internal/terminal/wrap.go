@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ const (
 	helpNames = 32  // of a column of names; the text after a longer name begins where the name ends
 )
 
-// writeRows writes a heading and a row for each name and its text. Long texts
+// WriteRows writes a heading and a row for each name and its text. Long texts
 // continue on further lines.
-func writeRows(b *strings.Builder, heading string, rows [][2]string) {
+func WriteRows(b *strings.Builder, heading string, rows [][2]string) {
 	width := 0
 	for _, r := range rows {
 		if n := utf8.RuneCountInString(r[0]); n <= helpNames {
@@ -31,8 +31,8 @@ func writeRows(b *strings.Builder, heading string, rows [][2]string) {
 	}
 }
 
-// writeWrapped writes a text after a label. Further lines are indented.
-func writeWrapped(b *strings.Builder, label, text string) {
+// WriteWrapped writes a text after a label. Further lines are indented.
+func WriteWrapped(b *strings.Builder, label, text string) {
 	indent := strings.Repeat(" ", len(label)-len(strings.TrimLeft(label, " "))+2)
 	for i, line := range wrapped(text, helpWidth-len(indent), helpWidth-utf8.RuneCountInString(label)) {
 		if i > 0 {

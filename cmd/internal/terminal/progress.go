@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 // board shows the meters of a command: on a terminal a bar for each, else a line now
 // and then. Meters that end soon are not shown.
 type board struct {
-	s     *console
+	s     *Console
 	begun time.Time
 
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ type board struct {
 	command string
 }
 
-// begin shows a meter, and returns a function that ends that.
-func (b *board) begin(m *stages.Meter) (end func()) {
+// Begin shows a meter, and returns a function that ends that.
+func (b *board) Begin(m *stages.Meter) (end func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := &gauge{meter: m, unit: m.Progress().Unit, next: time.Now().Add(firstLine), gap: firstLine}
@@ -54,8 +54,8 @@ func (b *board) end(g *gauge) {
 	}
 }
 
-// close ends all.
-func (b *board) close() {
+// Close ends all.
+func (b *board) Close() {
 	b.mu.Lock()
 	all := slices.Clone(b.gauges)
 	b.mu.Unlock()
@@ -81,10 +81,10 @@ func (b *board) update(now time.Time) bool {
 		g.sample(now)
 		switch {
 		case !slices.Contains(shown, g):
-		case b.s.quiet:
-		case b.s.stderr.terminal && !b.s.LogJSON:
+		case b.s.Quiet:
+		case b.s.Stderr.terminal && !b.s.LogJSON:
 			if g.bar == nil && now.Sub(g.meter.Progress().Begun) >= patience {
-				g.bar = b.s.stderr.bar(g)
+				g.bar = b.s.Stderr.bar(g)
 			}
 			if g.bar != nil {
 				g.bar.set(g.state())
@@ -104,7 +104,7 @@ func (b *board) shown() []*gauge {
 	if len(b.gauges) < 2 {
 		return b.gauges
 	}
-	return slices.DeleteFunc(slices.Clone(b.gauges), func(g *gauge) bool { return g.unit == unitBytes })
+	return slices.DeleteFunc(slices.Clone(b.gauges), func(g *gauge) bool { return g.unit == UnitBytes })
 }
 
 // print prints a state, also with --quiet.
@@ -113,11 +113,11 @@ func (b *board) print(s state) {
 		b.s.leveled(0).Info("progress", s.attrs()...)
 		return
 	}
-	fmt.Fprintln(b.s.stderr, s.line())
+	fmt.Fprintln(b.s.Stderr, s.line())
 }
 
-// answer prints the progress of a command each time somebody asks, until ctx ends.
-func (b *board) answer(ctx context.Context, command string, asks <-chan os.Signal) {
+// Answer prints the progress of a command each time somebody asks, until ctx ends.
+func (b *board) Answer(ctx context.Context, command string, asks <-chan os.Signal) {
 	b.command = command
 	go func() {
 		for {
@@ -148,5 +148,5 @@ func (b *board) printState() {
 		b.s.leveled(0).Info(text)
 		return
 	}
-	fmt.Fprintln(b.s.stderr, text)
+	fmt.Fprintln(b.s.Stderr, text)
 }

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func TestPage(t *testing.T) {
 		{"pager off", screen{width: 80, height: 2}, bare},
 	} {
 		var out bytes.Buffer
-		s := &console{Streams: Streams{Out: &out, Err: io.Discard}, screen: c.screen, board: &board{}}
+		s := &Console{Streams: Streams{Out: &out, Err: io.Discard}, screen: c.screen, Board: &board{}}
 		err := s.Page(nil, func(w io.Writer) error { _, err := fmt.Fprint(w, text); return err }, heading)
 		if err != nil || out.String() != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, out.String(), err, c.want)

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bytes"
@@ -33,17 +33,17 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func testStreams(err *buffer, terminal bool) *console {
-	s := newConsole(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }}, nil,
+func testStreams(err *buffer, terminal bool) *Console {
+	s := New(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }}, nil,
 		func(_, _, advice string) string { return advice })
-	s.stderr.terminal = terminal
+	s.Stderr.terminal = terminal
 	return s
 }
 
 // meterOf begins a meter.
-func meterOf(s *console, stage, unit string, total int64) (*stages.Meter, *gauge) {
-	m := stages.Env{Retries: &s.retries, Progress: s.board.begin}.Meter(stage, unit, total)
-	return m, s.board.gauges[len(s.board.gauges)-1]
+func meterOf(s *Console, stage, unit string, total int64) (*stages.Meter, *gauge) {
+	m := stages.Env{Retries: &s.Retries, Progress: s.Board.Begin}.Meter(stage, unit, total)
+	return m, s.Board.gauges[len(s.Board.gauges)-1]
 }
 
 // TestBar checks that on a terminal a bar is redrawn, log lines appear whole above
@@ -53,11 +53,11 @@ func TestBar(t *testing.T) {
 	s := testStreams(&err, true)
 	first, g := meterOf(s, "rollout", "trajectories", 10)
 	second, _ := meterOf(s, "score", "rows", 0)
-	s.board.update(time.Now())
+	s.Board.update(time.Now())
 	if g.bar != nil {
 		t.Error("a bar within the first two seconds")
 	}
-	s.board.update(time.Now().Add(patience))
+	s.Board.update(time.Now().Add(patience))
 	first.Add(3)
 	first.Failed("timeout")
 	s.Logger().Warn("an engine is slow", "endpoint", "x")
@@ -95,11 +95,11 @@ func TestLines(t *testing.T) {
 	m.Failed("timeout")
 	m.Note("\x1b[31mwriting")
 	m.Spending(func() stages.Spend { return stages.Spend{PromptTokens: 30, CompletionTokens: 12, Cost: 0.25} })
-	s.retries.Add(1)
+	s.Retries.Add(1)
 	var at []int
 	for seconds := range 200 {
 		before := len(err.String())
-		s.board.update(began.Add(time.Duration(seconds) * time.Second))
+		s.Board.update(began.Add(time.Duration(seconds) * time.Second))
 		if len(err.String()) > before {
 			at = append(at, seconds)
 		}
@@ -143,7 +143,7 @@ func TestLinesInJSON(t *testing.T) {
 	m, g := meterOf(s, "score", "trajectories", 8)
 	m.Add(2)
 	m.Failed("invalid")
-	s.board.update(g.next)
+	s.Board.update(g.next)
 	var line struct {
 		Msg, Stage, Unit string
 		Done, Total      int64
@@ -161,9 +161,9 @@ func TestLinesInJSON(t *testing.T) {
 func TestAsked(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
-	s.quiet, s.level = true, slog.LevelWarn
+	s.Quiet, s.Level = true, slog.LevelWarn
 	asks := make(chan os.Signal)
-	s.board.answer(t.Context(), "score", asks)
+	s.Board.Answer(t.Context(), "score", asks)
 	asks <- nil
 	m, _ := meterOf(s, "score", "rows", 4)
 	m.Add(1)
@@ -177,17 +177,17 @@ func TestAsked(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
-	s.quiet, s.level = true, slog.LevelWarn
+	s.Quiet, s.Level = true, slog.LevelWarn
 	m, g := meterOf(s, "rollout", "trajectories", 10)
 	m.Add(1)
-	s.board.update(g.next)
+	s.Board.update(g.next)
 	m.Done()
 	s.Say("done")
 	s.Logger().Info("details")
 	if err.String() != "" {
 		t.Errorf("quiet, and yet: %q", err.String())
 	}
-	s.fail("score", 1, fault.Errorf(fault.Usage, "look there", "went wrong"))
+	s.Fail("score", 1, fault.Errorf(fault.Usage, "look there", "went wrong"))
 	if err.String() != "rollmill score: went wrong\nhint: look there\n" {
 		t.Errorf("an error is not printed when quiet: %q", err.String())
 	}
@@ -197,9 +197,9 @@ func TestQuiet(t *testing.T) {
 func TestKeyIsRedacted(t *testing.T) {
 	var err buffer
 	s := testStreams(&err, false)
-	s.secrets.Add("KEY", "sk-12345")
+	s.Secrets.Add("KEY", "sk-12345")
 	s.Logger().Warn("refused", "key", "sk-12345")
-	s.fail("rollout", 1, fault.Errorf(fault.Usage, "is sk-12345 right?", "key sk-12345 refused"))
+	s.Fail("rollout", 1, fault.Errorf(fault.Usage, "is sk-12345 right?", "key sk-12345 refused"))
 	if strings.Contains(err.String(), "sk-12345") || strings.Count(err.String(), "[redacted:KEY]") != 3 {
 		t.Errorf("got %q", err.String())
 	}

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// visible replaces every invisible character of a text, except line ends and
+// Visible replaces every invisible character of a text, except line ends and
 // tabs, by an escape such as \x1b or \u202e. All text that is printed goes through
 // it: data from models, programs and files must not move the cursor, hide text or
 // make the terminal send input.
-func visible(text string) string {
+func Visible(text string) string {
 	return escape(text, func(b *strings.Builder, r rune, raw string) {
 		switch {
 		case r == utf8.RuneError && len(raw) == 1 || r < utf8.RuneSelf:

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ func TestVisible(t *testing.T) {
 		{"\U000e0041", `\U000e0041`, `\udb40\udc41`},
 		{"\xff\r", `\xff\x0d`, `\ufffd\u000d`},
 	} {
-		if got := visible(c.text); got != c.text2 {
+		if got := Visible(c.text); got != c.text2 {
 			t.Errorf("visible(%q) = %q, want %q", c.text, got, c.text2)
 		}
 		if got := visibleJSON(c.text); got != c.json {

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"bufio"
@@ -15,16 +15,16 @@ import (
 // Ask asks the user on a terminal and returns the answer, or otherwise if the answer
 // is empty. It asks again until check has no error. Without a terminal, and with
 // --quiet or --json, it asks nothing and returns otherwise.
-func (s *console) Ask(question, otherwise string, check func(string) error) (string, error) {
+func (s *Console) Ask(question, otherwise string, check func(string) error) (string, error) {
 	f, ok := s.In.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || s.quiet || s.JSON {
+	if !ok || !term.IsTerminal(int(f.Fd())) || s.Quiet || s.JSON {
 		return otherwise, nil
 	}
 	if s.answers == nil {
 		s.answers = bufio.NewScanner(f)
 	}
 	for {
-		fmt.Fprintf(s.stderr, "%s [%s] ", question, otherwise)
+		fmt.Fprintf(s.Stderr, "%s [%s] ", question, otherwise)
 		if !s.answers.Scan() {
 			return "", fault.Errorf(fault.Usage, "give the answers as flags", "no answer: %w", cmp.Or(s.answers.Err(), io.EOF))
 		}
@@ -36,6 +36,6 @@ func (s *console) Ask(question, otherwise string, check func(string) error) (str
 		if err == nil {
 			return answer, nil
 		}
-		fmt.Fprintf(s.stderr, "%v\n", err)
+		fmt.Fprintf(s.Stderr, "%v\n", err)
 	}
 }

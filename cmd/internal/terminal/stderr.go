@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"io"
@@ -27,7 +27,7 @@ type stderr struct {
 func (t *stderr) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := visible(t.secrets.Redact(string(p)))
+	text := Visible(t.secrets.Redact(string(p)))
 	if t.bars != nil {
 		if _, err := t.bars.Write([]byte(text)); err == nil {
 			return len(p), nil

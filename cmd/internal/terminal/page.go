@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func screenOf(s Streams) screen {
 // returns for it, unless $NO_COLOR is set, and text that is longer than the
 // screen goes through $PAGER. Lines are styled after control characters were made
 // visible, so data cannot bring its own.
-func (s *console) Page(object any, text func(io.Writer) error, style func(line string) Style) error {
+func (s *Console) Page(object any, text func(io.Writer) error, style func(line string) Style) error {
 	if s.JSON || s.screen.height == 0 {
 		return s.Print(object, text)
 	}
@@ -63,8 +63,8 @@ func (s *console) Page(object any, text func(io.Writer) error, style func(line s
 	if err := text(&b); err != nil {
 		return err
 	}
-	s.board.close()
-	shown := visible(s.secrets.Redact(b.String()))
+	s.Board.Close()
+	shown := Visible(s.Secrets.Redact(b.String()))
 	long := s.screen.longer(shown)
 	if s.screen.colours {
 		shown = styled(shown, style)
@@ -102,7 +102,7 @@ func styled(text string, style func(line string) Style) string {
 
 // throughPager shows a text in the pager. It returns false if the pager cannot be
 // started; how it ends is the user's choice.
-func (s *console) throughPager(text string) bool {
+func (s *Console) throughPager(text string) bool {
 	cmd := exec.Command(s.screen.pager[0], s.screen.pager[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), s.Out, s.Err
 	if cmd.Start() != nil {
@@ -114,4 +114,4 @@ func (s *console) throughPager(text string) bool {
 
 // Height returns the number of lines of the terminal that stdout is connected to,
 // or a usual number for none.
-func (s *console) Height() int { return cmp.Or(s.screen.height, 40) }
+func (s *Console) Height() int { return cmp.Or(s.screen.height, 40) }

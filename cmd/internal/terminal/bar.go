@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func (t *stderr) bar(g *gauge) *bar {
 	}
 	t.live++
 	text := func(part func(state) string) decor.Decorator {
-		return decor.Any(func(decor.Statistics) string { return visible(t.secrets.Redact(part(g.state()))) })
+		return decor.Any(func(decor.Statistics) string { return Visible(t.secrets.Redact(part(g.state()))) })
 	}
 	total := g.state().Total
 	if total == 0 {
