@@ -44,7 +44,7 @@ var layers = []struct{ packages, may string }{
 	{`stages/backends/...`, `stages stages/plugin/... stages/internal/... stages/backends/... formats/... -formats/dataset/...`},
 	{`stages/submit/...`, `stages stages/plugin/... stages/internal/... stages/submit/... stages/backends formats/...`},
 	{`stages/{x}/...`, `stages stages/plugin/... stages/internal/... stages/{x}/... formats/...`},
-	{`pipelines/train pipelines/eval pipelines/make`, `stages stages/* pipelines/run pipelines/report pipelines/look/... formats/... storage`},
+	{`pipelines/train pipelines/eval pipelines/make`, `stages stages/* stages/rollout/planning stages/rollout/watch pipelines/run pipelines/report pipelines/look/... formats/... storage`},
 	{`pipelines/prove`, `stages stages/* pipelines/run pipelines/convert pipelines/look/find formats/... storage`},
 	{`pipelines/convert pipelines/natconfig pipelines/starter`, `stages stages/plugin formats/... storage`},
 	{`pipelines/look/text`, `formats/jsontext formats/plural pipelines/look/clusters`},
