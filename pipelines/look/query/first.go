@@ -22,7 +22,10 @@ func First(ctx context.Context, d *dataset.Dataset, q Query, from int64, limit i
 	if err != nil {
 		return nil, err
 	}
-	d.ShareFooters()
+	for _, read := range []*dataset.Dataset{s.Rows, s.Base} { // once for each part
+		read.ShareFooters()
+		read.KeepFooters(keptFooters)
+	}
 	best := &top{descending: q.Order.Descending, limit: limit}
 	for rows := int64(firstPart); from < d.Rows && (q.Order.By != "" || len(best.rows) < limit); rows = min(4*rows, maxPart) {
 		s.Part = &dataset.Range{First: from, Rows: min(rows, d.Rows-from)}

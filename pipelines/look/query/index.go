@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollmill/rollmill/pipelines/look/kept"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -161,15 +163,32 @@ func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, erro
 			"it has %d rows, more than the %d of which the viewer keeps a list in memory", s.Base.Rows, MaxRows)
 	}
 	x := newIndex(s)
-	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return x.readBase(ctx, read) },
-		func(ctx context.Context) error { return x.readThin(ctx, s.Scores) },
-		func(ctx context.Context) error { return x.readThin(ctx, s.Members) },
-		x.readDecisions,
-	} {
-		if err := step(ctx); err != nil {
-			return nil, err
+	known := make(chan ids, s.rows().Rows/knownRows+1)
+	all, reading := errgroup.WithContext(ctx)
+	all.Go(func() error {
+		defer close(known)
+		return x.readBase(reading, read, known)
+	})
+	all.Go(func() error {
+		var base ids
+		idsTo := func(row uint32) *ids {
+			for more := true; int(row) >= base.len(); {
+				if base, more = <-known; !more {
+					return nil // readBase returns why
+				}
+			}
+			return &base
 		}
+		if err := x.readThin(reading, s.Scores, idsTo); err != nil {
+			return err
+		}
+		return x.readThin(reading, s.Members, idsTo)
+	})
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
+	if err := x.readDecisions(ctx); err != nil {
+		return nil, err
 	}
 	x.complete()
 	return x, nil

@@ -19,7 +19,8 @@ const maxRecent = 4
 func newIndex(s *Sources) *Index {
 	n := min(s.rows().Rows, MaxRows)
 	x := &Index{From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, epoch: newCoded[int64](n), generation: newCoded[int64](n),
-		policy: newCoded[int64](n), reward: make([]float64, 0, n), advantage: make([]float64, 0, n),
+		policy: newCoded[int64](n), reward: slices.Repeat([]float64{math.NaN()}, int(n)),
+		advantage: slices.Repeat([]float64{math.NaN()}, int(n)),
 		orders: kept.New[[]uint32](maxRecent), finds: kept.New[set](maxRecent)}
 	for _, w := range x.texts() {
 		*w = newCoded[string](n)
@@ -59,8 +60,9 @@ type wide struct {
 	Advantage        *float64 `parquet:"advantage,optional"`
 }
 
-// readBase adds the rows. Scores and groups replace rewards later.
-func (x *Index) readBase(ctx context.Context, read func(int64)) error {
+// readBase adds the rows, and sends the ids so far now and then. Rewards are those of scores
+// and groups if there are any.
+func (x *Index) readBase(ctx context.Context, read func(int64), known chan<- ids) error {
 	own := x.From.Scores == nil && x.From.Members == nil
 	for r, err := range dataset.Each[wide](ctx, x.From.Base, "", x.From.rows()) {
 		if err != nil {
@@ -71,12 +73,17 @@ func (x *Index) readBase(ctx context.Context, read func(int64)) error {
 			x.setRewards(x.Rows, r.Reward, r.Rewards)
 			x.advantage[x.Rows] = number(r.Advantage)
 		}
-		if x.Rows++; x.Rows%4096 == 0 {
+		if x.Rows++; x.Rows%knownRows == 0 {
 			read(int64(x.Rows))
+			known <- x.ids
 		}
 	}
+	known <- x.ids
 	return nil
 }
+
+// knownRows is the number of rows after which their ids are known to the readers of thin rows.
+const knownRows = 4096
 
 func (x *Index) addBase(r *wide) {
 	x.ids.add(r.TrajectoryID)
@@ -97,8 +104,6 @@ func (x *Index) addBase(r *wide) {
 	x.prompt = append(x.prompt, r.PromptTokens)
 	x.completion = append(x.completion, r.CompletionTokens)
 	x.sampled = append(x.sampled, r.SampledTokens)
-	x.reward = append(x.reward, math.NaN())
-	x.advantage = append(x.advantage, math.NaN())
 	if x.From.Members != nil {
 		return // it names the group
 	}
@@ -144,8 +149,9 @@ type thin struct {
 }
 
 // readThin adds the rewards of scores, or the groups, advantages and rewards of members,
-// whose rewards are left out if the user named the scores.
-func (x *Index) readThin(ctx context.Context, d *dataset.Dataset) error {
+// whose rewards are left out if the user named the scores. idsTo returns the ids up to that of a
+// row, nil if the base cannot be read as far.
+func (x *Index) readThin(ctx context.Context, d *dataset.Dataset, idsTo func(row uint32) *ids) error {
 	if d == nil {
 		return nil
 	}
@@ -154,7 +160,11 @@ func (x *Index) readThin(ctx context.Context, d *dataset.Dataset) error {
 		if err != nil {
 			return err
 		}
-		if at >= x.Rows || !x.ids.is(at, r.TrajectoryID) {
+		base := idsTo(at)
+		if base == nil {
+			return nil
+		}
+		if !base.is(at, r.TrajectoryID) {
 			return fault.Invalid(d.URI(), "make the dataset again", nil,
 				"it is about trajectory %s, which is not that of its base's row", r.TrajectoryID).InRow(int64(at))
 		}
