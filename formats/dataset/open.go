@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
@@ -147,4 +148,23 @@ func RunOf(all ...*Dataset) manifest.Run {
 		}
 	}
 	return manifest.Run{}
+}
+
+// ColumnNames returns the columns of a dataset's own rows: those of its first part, or,
+// without one and for files of another tool, all that its kind has.
+func (d *Dataset) ColumnNames(ctx context.Context) (names []string, err error) {
+	parts := d.PartsOf("")
+	if d.plain != nil || len(parts) == 0 {
+		for _, c := range schema.Columns(d.Kind) {
+			names = append(names, c.Path)
+		}
+	} else {
+		src, f, err := d.OpenPart(ctx, parts[0])
+		if err != nil {
+			return nil, err
+		}
+		defer src.Close()
+		names = f.Names()
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ".") }), nil
 }

@@ -46,9 +46,9 @@ type partReading[T any] struct {
 	err error
 }
 
-func (of *partReading[T]) close() {
-	if of.err == nil {
-		of.cur.Close()
+func (p *partReading[T]) close() {
+	if p.err == nil {
+		p.cur.Close()
 	}
 }
 
@@ -78,8 +78,13 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 		return nil, fault.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
-	if rd.rows = readRows[T](head, without); d.plain != nil {
-		rd.rows = plainRowsOf(rd, head, nil)
+	switch {
+	case d.plain == nil:
+		rd.rows = readRows[T](head, without)
+	case head:
+		rd.rows = plainRowsOf(rd, true, nil)
+	default:
+		rd.rows = plainRowsOf(rd, false, without)
 	}
 	return rd, nil
 }
@@ -110,10 +115,6 @@ func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...s
 // NewReaderOf reads rows of the main table with only the columns named, and those below
 // them: no others are fetched or decoded, and their fields stay zero.
 func NewReaderOf[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
-	rd, err := NewReader[T](ctx, d, "", r)
-	if err != nil {
-		return nil, err
-	}
 	leaves := map[string]bool{}
 	leavesOf(leaves, "", reflect.TypeFor[T](), false)
 	var others []string
@@ -122,18 +123,7 @@ func NewReaderOf[T any](ctx context.Context, d *Dataset, r Range, columns []stri
 			others = append(others, leaf)
 		}
 	}
-	if d.plain != nil {
-		rd.rows = plainRowsOf(rd, false, others)
-		return rd, nil
-	}
-	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[T], error) {
-		r, err := parquet.NewReader[T](f, first, rows)
-		if err == nil {
-			r.LeaveOut(others...)
-		}
-		return r, err
-	}
-	return rd, nil
+	return newReader[T](ctx, d, "", r, false, others)
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:

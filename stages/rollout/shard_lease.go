@@ -24,7 +24,7 @@ func (t *turn) take(ctx context.Context, o Options) (err error) {
 		o.Logger().Warn("another rollout of this shard is at work; waiting", "host", owner.Host, "pid", owner.PID,
 			"since", since)
 	}
-	if t.lease, err = lease.Take(ctx, t.shard.Slot(), o.Lease, waiting, o.Logger()); err != nil {
+	if t.lease, err = lease.Take(ctx, t.shard.Lease(), o.Lease, waiting, o.Logger()); err != nil {
 		if ctx.Err() != nil {
 			return interrupted{ctx.Err()}
 		}

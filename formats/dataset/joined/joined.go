@@ -102,7 +102,7 @@ func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f fu
 		if keep == nil {
 			rd, err = dataset.NewReader[formats.Trajectory](ctx, s.Base, "", s.Base.All())
 		} else {
-			rd, err = dataset.NewPayloadReader[formats.Trajectory](ctx, s.Base, s.Base.All(), keep)
+			rd, err = dataset.NewReaderOf[formats.Trajectory](ctx, s.Base, s.Base.All(), columnsWith(keep))
 		}
 		return rd, err
 	})
@@ -127,6 +127,17 @@ func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f fu
 		return nil
 	}
 	return f(group)
+}
+
+// columnsWith returns the columns of a trajectory, and those of its payload for which
+// keep returns true.
+func columnsWith(keep func(column string) bool) (names []string) {
+	for _, c := range schema.Columns(schema.KindTrajectories) {
+		if !c.Payload || keep(c.Path) {
+			names = append(names, c.Path)
+		}
+	}
+	return names
 }
 
 // joiner returns a function that gives the base's rows, one after the other, the

@@ -46,16 +46,16 @@ func (e *ExistsError) Fault() (fault.Kind, string) {
 // Differences compares the settings and inputs of an older dataset with a spec.
 func Differences(m *Manifest, s Spec) []string {
 	var out []string
-	note := func(what string, was, is any) {
-		if w, i := short(was), short(is); w != i {
-			out = append(out, fmt.Sprintf("%s was %s, is %s", what, w, i))
+	note := func(what, was, is string) {
+		if was != is {
+			out = append(out, fmt.Sprintf("%s was %s, is %s", what, was, is))
 		}
 	}
-	note("stage", m.Stage, s.Stage)
-	note("stage version", m.Version, s.Version)
-	note("kind", string(m.Kind), string(s.Kind))
+	note("stage", short(m.Stage), short(s.Stage))
+	note("stage version", short(m.Version), short(s.Version))
+	note("kind", short(m.Kind), short(s.Kind))
 	for _, k := range keysOf(m.Params, s.Params) {
-		note(k, value(m.Params, k), value(s.Params, k))
+		note(k, entry(m.Params, k), entry(s.Params, k))
 	}
 	for _, k := range keysOf(m.Files, s.Files) {
 		was, before := m.Files[k]
@@ -71,7 +71,7 @@ func Differences(m *Manifest, s Spec) []string {
 	}
 	was, is := inputsOf(m.Inputs), inputsOf(s.Inputs)
 	for _, k := range keysOf(was, is) {
-		note("input "+k, value(was, k), value(is, k))
+		note("input "+k, entry(was, k), entry(is, k))
 	}
 	return out
 }
@@ -88,14 +88,12 @@ func inputsOf(refs []Ref) map[string]string {
 	return out
 }
 
-// absent is the value of a key that one side does not have.
-type absent struct{}
-
-func value[V any](m map[string]V, key string) any {
+// entry returns an entry for a message.
+func entry[V any](m map[string]V, key string) string {
 	if v, ok := m[key]; ok {
-		return v
+		return short(v)
 	}
-	return absent{}
+	return "not there"
 }
 
 func keysOf[V any](a, b map[string]V) []string {
@@ -106,9 +104,6 @@ func keysOf[V any](a, b map[string]V) []string {
 
 // short returns a value for a message: JSON, cut when it is long.
 func short(v any) string {
-	if _, ok := v.(absent); ok {
-		return "not there"
-	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)

@@ -30,7 +30,7 @@ type Underway struct {
 type FinishedShard struct {
 	Shard int
 
-	run Build
+	build Build
 }
 
 // Segment is a journal's object: finished rows of a shard, which never change.
@@ -108,7 +108,7 @@ func (u *Underway) add(r Build, file string, o storage.Object) {
 
 // Record returns the manifest of a finished shard's rows alone.
 func (u *Underway) Record(ctx context.Context, s FinishedShard) (manifest.Manifest, error) {
-	rec, err := ReadRecord(ctx, u.bucket, s.run, s.Shard)
+	rec, err := ReadRecord(ctx, u.bucket, s.build, s.Shard)
 	return rec.Manifest, err
 }
 

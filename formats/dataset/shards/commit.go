@@ -65,8 +65,8 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 		return res, err
 	}
 	// The rows of a run that overwrites may be wanted again until it is sealed.
-	if s.run.Base == "" && res.Sealed == nil {
-		err = errors.Join(err, s.bucketRemove(ctx, s.run.Journal(s.shard)), s.bucketRemove(ctx, s.run.Calls(s.shard)))
+	if s.build.Base == "" && res.Sealed == nil {
+		err = errors.Join(err, s.bucketRemove(ctx, s.build.Journal(s.shard)), s.bucketRemove(ctx, s.build.Calls(s.shard)))
 	}
 	return res, err
 }
@@ -80,27 +80,27 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	sealed := now.Manifest != nil && now.Manifest.Identity == s.run.Identity // perhaps in another number of shards
-	if !sealed && now.Generation != s.run.Base {
-		return false, errors.Join(seal.Late(s.bucket, now, s.run), s.withdraw(ctx))
+	sealed := now.Manifest != nil && now.Manifest.Identity == s.build.Identity // perhaps in another number of shards
+	if !sealed && now.Generation != s.build.Base {
+		return false, errors.Join(seal.Late(s.bucket, now, s.build), s.withdraw(ctx))
 	}
 	s.ended = true // from here on the record may exist, whatever the store says
 	if sealed {
 		return true, s.removeParts(ctx, now.Manifest.NamedParts())
 	}
-	err = s.bucket.Create(ctx, s.run.Record(s.shard), data)
+	err = s.bucket.Create(ctx, s.build.Record(s.shard), data)
 	if err == nil {
 		return false, nil
 	}
 	if !errors.Is(err, storage.ErrExist) {
-		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.Of, err)
+		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.build.Of, err)
 	}
-	winner, err := seal.ReadRecord(ctx, s.bucket, s.run, s.shard)
+	winner, err := seal.ReadRecord(ctx, s.bucket, s.build, s.shard)
 	if errors.Is(err, storage.ErrNotExist) { // removed since, by the writer that replaced the manifest
 		return true, s.removeParts(ctx, nil)
 	}
 	if err != nil {
-		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.Of, err)
+		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.build.Of, err)
 	}
 	for _, p := range winner.AllParts() {
 		if s.published(p.Name) {
@@ -146,10 +146,10 @@ func (s *Shard) Finished(ctx context.Context) (bool, error) {
 // finished reports whether the shard's record or the whole dataset exists.
 func (s *Shard) finished(ctx context.Context) (bool, error) {
 	now, err := seal.ReadCurrent(ctx, s.bucket)
-	if err != nil || now.Manifest != nil && now.Manifest.Identity == s.run.Identity {
+	if err != nil || now.Manifest != nil && now.Manifest.Identity == s.build.Identity {
 		return err == nil, err
 	}
-	_, err = s.bucket.Stat(ctx, s.run.Record(s.shard))
+	_, err = s.bucket.Stat(ctx, s.build.Record(s.shard))
 	if errors.Is(err, storage.ErrNotExist) {
 		return false, nil
 	}
@@ -160,9 +160,9 @@ func (s *Shard) finished(ctx context.Context) (bool, error) {
 // sealed. Its journal stays: the next run of the command can use the rows.
 func (s *Shard) withdraw(ctx context.Context) error {
 	s.ended = true
-	rec, err := seal.ReadRecord(ctx, s.bucket, s.run, s.shard)
+	rec, err := seal.ReadRecord(ctx, s.bucket, s.build, s.shard)
 	if err == nil && len(rec.AllParts()) > 0 && s.published(rec.AllParts()[0].Name) {
-		err = s.bucket.Delete(ctx, s.run.Record(s.shard))
+		err = s.bucket.Delete(ctx, s.build.Record(s.shard))
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return err
@@ -172,8 +172,8 @@ func (s *Shard) withdraw(ctx context.Context) error {
 
 // result returns the state of the dataset now.
 func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
-	res := Result{URI: s.bucket.URI(), Identity: s.run.Identity, UpToDate: upToDate}
-	m, missing, err := seal.Settle(ctx, s.bucket, s.run, s.shard)
+	res := Result{URI: s.bucket.URI(), Identity: s.build.Identity, UpToDate: upToDate}
+	m, missing, err := seal.Settle(ctx, s.bucket, s.build, s.shard)
 	if err != nil {
 		return res, err
 	}
@@ -188,7 +188,7 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	}
 	res.Sealed = dataset.New(*m, s.uri, s.bucket)
 	for _, p := range m.Parts {
-		if p.Shard == s.shard && m.Shards == s.run.Of {
+		if p.Shard == s.shard && m.Shards == s.build.Of {
 			res.Rows += p.Rows
 		}
 	}
@@ -210,7 +210,7 @@ func (s *Shard) judgeAnew(ctx context.Context, m *manifest.Manifest) error {
 		return err
 	}
 	if now.Manifest == nil || now.Generation != m.Generation() {
-		return seal.Late(s.bucket, now, s.run)
+		return seal.Late(s.bucket, now, s.build)
 	}
 	if err := seal.CheckRecords(ctx, s.bucket, now.Manifest); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (s *Shard) judgeAnew(ctx context.Context, m *manifest.Manifest) error {
 
 // count sets the number of rows of a shard whose dataset is not sealed yet.
 func (s *Shard) count(ctx context.Context, res *Result) error {
-	rec, err := seal.ReadRecord(ctx, s.bucket, s.run, s.shard)
+	rec, err := seal.ReadRecord(ctx, s.bucket, s.build, s.shard)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
 func (s *Shard) record(o Outcome) manifest.Record {
 	r := manifest.Record{Shard: s.shard, Manifest: manifest.Manifest{Format: manifest.Format, Timings: o.Timings, Run: s.spec.Run, Content: manifest.Content{
 		Kind: s.spec.Kind, Schema: schema.Version, Stage: s.spec.Stage, Version: s.spec.Version,
-		Identity: s.run.Identity, Shards: s.run.Of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
+		Identity: s.build.Identity, Shards: s.build.Of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
 		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
 		State: s.secrets.Settings().JSON(o.State),
 	}}}

@@ -41,7 +41,7 @@ func Compact(ctx context.Context, d *dataset.Dataset, partSize int64) (*dataset.
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
 	c := &manifest.Compacted{At: at.UTC(), PartSize: partSize}
-	s := &Shard{bucket: d.Bucket, uri: d.Address, run: seal.Build{Identity: d.Identity, Of: d.Shards}, compacts: d.Generation(),
+	s := &Shard{bucket: d.Bucket, uri: d.Address, build: seal.Build{Identity: d.Identity, Of: d.Shards}, compacts: d.Generation(),
 		partSize: partSize, partHeld: partLight, tables: map[string]*table{}}
 	for _, name := range d.TableNames() {
 		if !slices.Contains(tables, name) {
@@ -87,7 +87,7 @@ func (s *Shard) merge(ctx context.Context, d *dataset.Dataset, name string) erro
 // the generation of the manifest, so that whoever cleans up knows what it is.
 func (s *Shard) part(table string, seq int, digest string) string {
 	if s.compacts == "" {
-		return s.run.Part(table, s.shard, seq, digest)
+		return s.build.Part(table, s.shard, seq, digest)
 	}
 	name := fmt.Sprintf("part-%s-%05d-%s.parquet", s.compacts, seq, digest[:8])
 	if table != "" {

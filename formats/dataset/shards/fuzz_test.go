@@ -160,7 +160,7 @@ func FuzzRecord(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	key := s.run.Record(1)
+	key := s.build.Record(1)
 	good, err := b.Read(ctx, key)
 	if err != nil {
 		f.Fatal(err)

@@ -9,21 +9,21 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Slot is one small object by which writers of the same shard agree which one
+// LeaseObject is one small object by which writers of the same shard agree which one
 // writes. It does not decide rows: whichever writes, the first record wins.
 // Sealing the dataset removes it.
-type Slot struct {
+type LeaseObject struct {
 	bucket *storage.Bucket
 	key    string
 }
 
-// Slot returns the slot of the shard.
-func (s *Shard) Slot() Slot {
-	return Slot{s.bucket, fmt.Sprintf("%slease-%d.json", s.run.Home(), s.shard)}
+// Lease returns the object by which the shard's writers agree.
+func (s *Shard) Lease() LeaseObject {
+	return LeaseObject{s.bucket, fmt.Sprintf("%slease-%d.json", s.build.Home(), s.shard)}
 }
 
-// Read returns the content of the slot, nil when it is empty.
-func (l Slot) Read(ctx context.Context) ([]byte, error) {
+// Read returns the content of the object, nil when there is none.
+func (l LeaseObject) Read(ctx context.Context) ([]byte, error) {
 	data, err := l.bucket.ReadLimited(ctx, l.key, 1<<20)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil, nil
@@ -34,7 +34,7 @@ func (l Slot) Read(ctx context.Context) ([]byte, error) {
 // replace is Swap where the store cannot compare: of two writers that replace
 // the same content at once both may succeed. The first of them sees the other's
 // content when it swaps again.
-func (l Slot) replace(ctx context.Context, old, next []byte) (bool, error) {
+func (l LeaseObject) replace(ctx context.Context, old, next []byte) (bool, error) {
 	now, err := l.Read(ctx)
 	if err != nil || !bytes.Equal(now, old) {
 		return false, err
@@ -43,8 +43,8 @@ func (l Slot) replace(ctx context.Context, old, next []byte) (bool, error) {
 }
 
 // Swap replaces old, the exact content, by next, and reports whether it did;
-// nil is an empty slot.
-func (l Slot) Swap(ctx context.Context, old, next []byte) (bool, error) {
+// nil is no object.
+func (l LeaseObject) Swap(ctx context.Context, old, next []byte) (bool, error) {
 	var err error
 	switch {
 	case old == nil:

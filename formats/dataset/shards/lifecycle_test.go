@@ -220,7 +220,7 @@ func TestShardEndsOnce(t *testing.T) {
 	if left := keys(t, uri); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if s.run.Identity != wideSpec().Identity() {
-		t.Error(s.run.Identity)
+	if s.build.Identity != wideSpec().Identity() {
+		t.Error(s.build.Identity)
 	}
 }

@@ -25,7 +25,7 @@ func TestSecretsInSettingsAreNotStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.run.Identity != spec.Identity() {
+	if s.build.Identity != spec.Identity() {
 		t.Error("the identity is not that of the real text")
 	}
 	r, err := s.Commit(ctx, Outcome{})

@@ -70,7 +70,7 @@ func TestSealingReadsRecordsConcurrently(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.ended = true
-		if err := s.bucket.Create(t.Context(), s.run.Record(i), recordOfNothing(t, s)); err != nil {
+		if err := s.bucket.Create(t.Context(), s.build.Record(i), recordOfNothing(t, s)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.bucket.Create(t.Context(), fmt.Sprintf("part-%05d-of-%05d-00000-0000000%d.parquet", i, shards, i%10), nil); err != nil {
@@ -93,7 +93,7 @@ func TestSealingReadsRecordsConcurrently(t *testing.T) {
 func recordOfNothing(t *testing.T, s *Shard) []byte {
 	t.Helper()
 	m := manifest.Manifest{Format: manifest.Format, Content: manifest.Content{Kind: s.spec.Kind, Schema: schema.Version, Stage: s.spec.Stage, Version: s.spec.Version,
-		Identity: s.run.Identity, Shards: s.run.Of, Params: s.spec.Params}}
+		Identity: s.build.Identity, Shards: s.build.Of, Params: s.spec.Params}}
 	data, err := json.Marshal(manifest.Record{Shard: s.shard, Manifest: m})
 	check(t, err)
 	return data

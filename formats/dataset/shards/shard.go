@@ -36,7 +36,7 @@ type Shard struct {
 	uri      string
 	spec     manifest.Spec
 	secrets  *secret.Set
-	run      seal.Build
+	build    seal.Build
 	shard    int
 	partSize int64
 	partHeld int64
@@ -79,7 +79,7 @@ func Begin(ctx context.Context, uri string, spec manifest.Spec, o Options) (*Sha
 	}
 	spec.Run.Root = runroot.Storable(ctx, spec.Run.Root)
 	s := &Shard{bucket: bucket, uri: uri, spec: spec.Redacted(secret.From(ctx)), secrets: secret.From(ctx),
-		run: seal.Build{Identity: spec.Identity(), Of: o.Of}, shard: o.Shard,
+		build: seal.Build{Identity: spec.Identity(), Of: o.Of}, shard: o.Shard,
 		partSize: cmp.Or(o.partSize, partBytes), partHeld: cmp.Or(o.partHeld, partLight), tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	}
 	m := now.Manifest
 	switch {
-	case m != nil && m.Identity == s.run.Identity:
+	case m != nil && m.Identity == s.build.Identity:
 		s.upToDate = true
 		return nil
 	case m != nil && !overwrite:
-		return &manifest.ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.Identity, Sealed: true,
+		return &manifest.ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.build.Identity, Sealed: true,
 			Differs: manifest.Differences(m, s.spec)}
 	case now.Damage != nil && !overwrite:
 		return now.Damage // an unreadable manifest must not be replaced unless asked
@@ -113,24 +113,24 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 			return err
 		}
 	}
-	s.run.Base = now.Generation
+	s.build.Base = now.Generation
 	found, err := seal.Records(ctx, s.bucket)
 	if err != nil {
 		return err
 	}
-	s.upToDate = found[s.run][s.shard]
+	s.upToDate = found[s.build][s.shard]
 	if overwrite && (s.upToDate || now.Raw == nil) {
 		return nil
 	}
 	if overwrite {
 		newer, err := storetime.Newer(ctx, s.bucket, manifest.FileName)
 		if err == nil && newer {
-			err = seal.Late(s.bucket, now, s.run)
+			err = seal.Late(s.bucket, now, s.build)
 		}
 		return err
 	}
 	for _, other := range seal.SortedBuilds(found) {
-		if other.Identity != s.run.Identity {
+		if other.Identity != s.build.Identity {
 			return s.foreign(ctx, other, found[other])
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 
 // foreign returns the error about an unsealed dataset of another identity.
 func (s *Shard) foreign(ctx context.Context, other seal.Build, have map[int]bool) error {
-	e := &manifest.ExistsError{URI: s.bucket.URI(), Old: other.Identity, New: s.run.Identity}
+	e := &manifest.ExistsError{URI: s.bucket.URI(), Old: other.Identity, New: s.build.Identity}
 	for i := range other.Of {
 		if have[i] {
 			if r, err := seal.ReadRecord(ctx, s.bucket, other, i); err == nil {
@@ -157,10 +157,10 @@ func (s *Shard) foreign(ctx context.Context, other seal.Build, have map[int]bool
 func (s *Shard) announce(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run.Base == "" || s.marker != "" {
+	if s.build.Base == "" || s.marker != "" {
 		return nil
 	}
-	marker := fmt.Sprintf("%swriting-%d-%s", s.run.Dir(), s.shard, uuid.NewString())
+	marker := fmt.Sprintf("%swriting-%d-%s", s.build.Dir(), s.shard, uuid.NewString())
 	if err := s.bucket.Create(ctx, marker, nil); err != nil {
 		return err
 	}
@@ -173,18 +173,18 @@ func (s *Shard) UpToDate() bool { return s.upToDate }
 
 // Journal returns where the shard's finished rows are kept until they are in a part.
 func (s *Shard) Journal() journals.Place {
-	return journals.Place{Bucket: s.bucket, Folder: s.run.Journal(s.shard), Secrets: s.secrets}
+	return journals.Place{Bucket: s.bucket, Folder: s.build.Journal(s.shard), Secrets: s.secrets}
 }
 
 // Calls returns where the shard's second journal is: of what belongs to rows that are
 // not finished.
 func (s *Shard) Calls() journals.Place {
-	return journals.Place{Bucket: s.bucket, Folder: s.run.Calls(s.shard), Secrets: s.secrets}
+	return journals.Place{Bucket: s.bucket, Folder: s.build.Calls(s.shard), Secrets: s.secrets}
 }
 
 // Underway returns what exists of the shard's dataset; nil if nothing does.
 func (s *Shard) Underway(ctx context.Context) (*seal.Underway, error) {
-	return seal.UnderwayOf(ctx, s.bucket, s.run)
+	return seal.UnderwayOf(ctx, s.bucket, s.build)
 }
 
 // Failures returns the failures of the shard's dataset.

@@ -267,7 +267,7 @@ func (w *TableWriter[T]) abandon() {
 
 // fail records an error, after which the table cannot be committed.
 func (w *TableWriter[T]) fail(err error) error {
-	w.err = fmt.Errorf("write shard %d of %d: %w", w.s.shard, w.s.run.Of, err)
+	w.err = fmt.Errorf("write shard %d of %d: %w", w.s.shard, w.s.build.Of, err)
 	return w.err
 }
 
