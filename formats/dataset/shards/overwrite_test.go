@@ -215,7 +215,6 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 // The same for an object store whose connections break after the request was
 // executed.
 func TestLostAnswersOfAnObjectStore(t *testing.T) {
-	t.Parallel()
 	s := s3test.Start(t)
 	for seed := range int64(2) {
 		uri := s.URI("lost/" + string(rune('a'+seed)))
