@@ -1,8 +1,6 @@
 package eval
 
-import (
-	"github.com/rollmill/rollmill/formats/outcomes"
-)
+import "github.com/rollmill/rollmill/formats/outcomes"
 
 // rewardHint is for a reward that could not be computed.
 const rewardHint = "give the reward's program one trajectory by hand: `rollmill help reward command` shows its lines"

@@ -55,12 +55,7 @@ func partingOf(a, b *formats.Trajectory) *Parting {
 // said returns the messages of the main path, each as one text.
 func said(t *formats.Trajectory) (out []string) {
 	for _, i := range t.Main() {
-		m := &t.Messages[i]
-		text := m.Role + ": " + m.Content + m.ContentParts
-		for _, c := range m.ToolCalls {
-			text += fmt.Sprintf(" %s(%s)", c.Name, c.Arguments)
-		}
-		out = append(out, text)
+		out = append(out, model.Said(&t.Messages[i]))
 	}
 	return out
 }

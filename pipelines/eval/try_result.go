@@ -42,31 +42,22 @@ type TryResult struct {
 
 // Attempt is one trajectory.
 type Attempt struct {
-	TrajectoryID     string      `json:"trajectory_id"`
-	ExampleID        string      `json:"example_id"`
-	Generation       int32       `json:"generation"`
-	Status           string      `json:"status"`
-	StopReason       string      `json:"stop_reason"`
-	FailureClass     string      `json:"failure_class,omitempty"`
-	Error            string      `json:"error,omitempty"`
-	Reward           *float64    `json:"reward"`
-	Rewards          []Component `json:"rewards"`
-	Advantage        *float64    `json:"advantage"`
-	Turns            int         `json:"turns"` // calls to the model
-	PromptTokens     int32       `json:"prompt_tokens"`
-	CompletionTokens int32       `json:"completion_tokens"`
-	Seconds          float64     `json:"seconds"`
-	Cost             *float64    `json:"cost"` // of the calls; null without prices
-	Answer           string      `json:"answer,omitempty"`
-}
-
-// Component is one named reward.
-type Component struct {
-	Name    string   `json:"name"`
-	Value   *float64 `json:"value"`
-	Weight  float64  `json:"weight"`
-	Failure string   `json:"failure,omitempty"`
-	Error   string   `json:"error,omitempty"`
+	TrajectoryID     string            `json:"trajectory_id"`
+	ExampleID        string            `json:"example_id"`
+	Generation       int32             `json:"generation"`
+	Status           string            `json:"status"`
+	StopReason       string            `json:"stop_reason"`
+	FailureClass     string            `json:"failure_class,omitempty"`
+	Error            string            `json:"error,omitempty"`
+	Reward           *float64          `json:"reward"`
+	Rewards          []model.Component `json:"rewards"`
+	Advantage        *float64          `json:"advantage"`
+	Turns            int               `json:"turns"` // calls to the model
+	PromptTokens     int32             `json:"prompt_tokens"`
+	CompletionTokens int32             `json:"completion_tokens"`
+	Seconds          float64           `json:"seconds"`
+	Cost             *float64          `json:"cost"` // of the calls; null without prices
+	Answer           string            `json:"answer,omitempty"`
 }
 
 // Group is one example's attempts.
@@ -121,12 +112,9 @@ func (r *TryResult) add(t *formats.Trajectory, prices watch.Budget) {
 	a := Attempt{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Generation: t.Generation, Status: t.Status,
 		StopReason:   t.StopReason,
 		FailureClass: t.FailureClass, Error: t.Error, Reward: t.Reward, Advantage: t.Advantage, Turns: len(t.Calls),
-		Rewards:      []Component{},
+		Rewards:      model.ComponentsOf(t.Rewards),
 		PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, Seconds: float64(t.FinishedAt-t.StartedAt) / 1e6,
 		Answer: t.Answer}
-	for _, c := range t.Rewards {
-		a.Rewards = append(a.Rewards, Component{c.Name, c.Value, c.Weight, c.Failure, c.Error})
-	}
 	r.Cost.Trajectories++
 	r.Cost.PromptTokens += int64(t.PromptTokens)
 	r.Cost.CompletionTokens += int64(t.CompletionTokens)

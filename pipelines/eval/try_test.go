@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
@@ -61,7 +62,7 @@ func TestFirstOf(t *testing.T) {
 func TestFailuresAreShown(t *testing.T) {
 	long := strings.Repeat("line\n", 50) + "the cause"
 	r := TryResult{Attempts: []Attempt{{FailureClass: outcomes.FailAgentExit, Error: long}, {FailureClass: outcomes.FailAgentExit, Error: long},
-		{Status: "ok", Rewards: []Component{{Name: "x", Failure: "program", Error: "no"}}}}}
+		{Status: "ok", Rewards: []model.Component{{Name: "x", Failure: "program", Error: "no"}}}}}
 	var b strings.Builder
 	if err := r.WriteText(&b, 24); err != nil {
 		t.Fatal(err)

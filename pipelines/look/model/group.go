@@ -131,12 +131,7 @@ func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) er
 			return err
 		}
 		if path := t.Main(); g.Shared < len(path) {
-			m := &t.Messages[path[g.Shared]]
-			said := m.Content + m.ContentParts
-			for _, call := range m.ToolCalls {
-				said += " -> " + call.Name + " " + call.Arguments
-			}
-			g.Members[i].Differs = text.Short(m.Role+": "+strings.TrimSpace(said), text.LineWidth)
+			g.Members[i].Differs = text.Short(Said(&t.Messages[path[g.Shared]]), text.LineWidth)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/look/text"
@@ -198,4 +199,13 @@ func orNone(v *float64, why string) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.6g", *v)
+}
+
+// Said returns a message as one text: its role, its content and its calls.
+func Said(m *formats.Message) string {
+	said := m.Content + m.ContentParts
+	for _, call := range m.ToolCalls {
+		said += " -> " + call.Name + " " + call.Arguments
+	}
+	return m.Role + ": " + strings.TrimSpace(said)
 }
