@@ -54,6 +54,7 @@ var layers = []struct{ packages, may string }{
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors/...`, `cmd/internal/monitors/... stages stages/plugin`},
+	{`cmd/internal/terminal`, `stages formats/secret formats/plural`},
 	{`cmd/internal/cli/...`, `cmd/internal/... stages stages/plugin formats formats/* -formats/foreign formats/dataset/manifest formats/dataset/storetime storage`},
 	{`cmd/rollmill/...`, `cmd/... pipelines/... stages/... formats/... storage/...`},
 }
@@ -70,11 +71,11 @@ var homes = []struct{ library, home string }{
 	{`github.com/urfave/cli/...`, `cmd/internal/cli/...`},
 	{`google.golang.org/protobuf/...`, `formats/foreign/otel stages/rollout/tracing cmd/internal/monitors/tensorboard`}, // the wire format only: no generated code
 	{`github.com/prometheus/...`, `cmd/internal/monitors/prometheus`},
-	{`github.com/vbauerster/mpb/...`, `cmd/internal/cli/...`},
+	{`github.com/vbauerster/mpb/...`, `cmd/internal/terminal`},
 	{`github.com/tinylib/msgp/...`, `formats/foreign/trainers`},
 	{`github.com/expr-lang/expr/...`, `formats/expression stages/score/rewards/expr stages/curate/rules stages/group`},
 	{`gonum.org/v1/plot/...`, `pipelines/look/plot`},
-	{`golang.org/x/term`, `cmd/internal/cli/...`},
+	{`golang.org/x/term`, `cmd/internal/terminal`},
 	{`github.com/xrash/smetrics`, `cmd/internal/cli/... stages/plugin formats/dataset/...`},
 }
 

@@ -13,8 +13,8 @@ import (
 // endlessWaits lists, by folder and function, the waits without a context, a
 // deadline or a default in the same place, each with what ends it.
 var endlessWaits = map[string]string{
-	"cmd/internal/cli end":                  "the bars are aborted before",
-	"cmd/internal/cli throughPager":         "the user ends the pager",
+	"cmd/internal/terminal end":                  "the bars are aborted before",
+	"cmd/internal/terminal throughPager":         "the user ends the pager",
 	"cmd/rollmill serveFor":                 "its context is cancelled before, and Serve gives requests a time",
 	"formats/arrow Write":                   "the reader of ready hands each buffer back, also after a failure",
 	"formats/dataset Write":                 "of digests, which are computed",
@@ -174,11 +174,12 @@ func compare(t *testing.T, found, listed map[string]string, hint string) {
 	}
 }
 
-// lower makes the names lower case: a function that another floor uses is exported.
+// lower makes names those of rooms, in lower case: a function that another floor uses is exported.
 func lower(list map[string]string) map[string]string {
 	out := make(map[string]string, len(list))
 	for name, what := range list {
-		out[strings.ToLower(name)] = what
+		dir, function, _ := strings.Cut(name, " ")
+		out[strings.ToLower(roomOf(dir)+" "+function)] = what
 	}
 	return out
 }

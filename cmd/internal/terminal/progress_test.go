@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -34,7 +35,7 @@ func (b *buffer) String() string {
 }
 
 func testStreams(err *buffer, terminal bool) *Console {
-	s := New(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }}, nil,
+	s := New(Streams{Out: &bytes.Buffer{}, Err: err, Lookup: func(string) (string, bool) { return "", false }}, &secret.Set{},
 		func(_, _, advice string) string { return advice })
 	s.Stderr.terminal = terminal
 	return s

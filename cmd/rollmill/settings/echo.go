@@ -87,8 +87,8 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *r
 		return report, err
 	}
 	low, high := 1-audit.Loose, 1+audit.Loose
-	return report, &manifest.GateError{URI: out, Gates: []manifest.GateResult{{Gate: manifest.Gate{Name: "mismatch", Count: "mean ratio", Min: &low, Max: &high},
-		Value: found.Mismatches[0].Ratio}}}
+	gate := manifest.Gate{Name: "mismatch", Count: "mean ratio", Min: &low, Max: &high}
+	return report, &manifest.GateError{URI: out, Gates: []manifest.GateResult{{Gate: gate, Value: found.Mismatches[0].Ratio}}}
 }
 
 // givenBack copies what a trainer gave back to a Parquet file beside the receipt, and returns
