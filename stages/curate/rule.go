@@ -32,7 +32,7 @@ type Rule struct {
 
 	Tokens   bool           // it reads the groups' SampledTokens, which older statistics lack
 	HeldOut  []string       // URIs of trajectories that are held out: the batch's Holdout has their examples
-	Identity map[string]any // its part of the identity, also of a rule that does not run; nil: plugin.Identity of one that runs
+	Identity map[string]any // of a rule that does not run, too; nil: plugin.Identity of the settings of one that runs
 }
 
 // runs reports whether the settings ask for the rule.

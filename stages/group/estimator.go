@@ -31,8 +31,8 @@ type Estimator struct {
 
 	Flat    bool // equal rewards may have advantages that are not zero
 	Lengths bool // it looks at Valid.Lengths: a group without a sampled token is an error
-	Forks   bool // it may be given forks: those of one prefix are a group of their own (Valid.Forks), beside the example's
-	Parts   *By  // tells the parts of a group apart (Length.Part), by an expression (NewBy), or Beginnings; nil without parts
+	Forks   bool // it may be given forks: those of one prefix are a group of their own (Valid.Forks)
+	Parts   *By  // tells the parts of a group apart (Length.Part): NewBy or Beginnings; nil without parts
 
 	// Baselines are the state of an estimator whose advantages depend on the rows before, in
 	// the base's order: Run gives it groups of adjacent rows of one shard, and adds those of

@@ -35,12 +35,14 @@ type Description struct {
 	Needs   Needs    // which columns Score reads; the others may be zero
 	Columns []string // those of Light that it reads besides ids, epoch, generation and status; nil: all
 
-	Files  []string // on a disk or at URIs (Setup.Open), whose content decides the values: part of the identity
-	Words  []string // of a program that it runs: every file among them decides the values
-	Reads  []string // rewards computed before it, whose values it reads: --only computes it where one of them changed
-	Shaped *string  // the reward whose shaped rewards it reads, computed in the same run; "" for those of the input's scores, which its own replace
+	Files []string // on a disk or at URIs (Setup.Open), whose content decides the values: part of the identity
+	Words []string // of a program that it runs: every file among them decides the values
+	Reads []string // rewards computed before it, whose values it reads: --only computes it where one of them changed
+	// Shaped is the reward whose shaped rewards it reads, computed in the same run; "" for those
+	// of the input's scores, which its own replace.
+	Shaped *string
 
-	Stored   bool // it reads the rewards with which trajectories came, from agents or an import: the row's columns reward and rewards
+	Stored   bool // it reads the rewards with which trajectories came: the row's columns reward and rewards
 	Relative bool // a value depends on the row's whole group
 	Local    bool // it asks no model and no service
 

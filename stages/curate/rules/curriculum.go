@@ -91,13 +91,14 @@ func (s *CurriculumSettings) Rule(set curate.Setup) (curate.Rule, error) {
 	if err := s.check(); err != nil {
 		return curate.Rule{}, err
 	}
-	switch {
-	case !s.Enabled:
+	if !s.Enabled {
 		return curate.Rule{}, nil
-	case set.Compat == curate.CompatNAT:
-		return curate.Rule{Groups: nat{*s}.groups, Members: nat{*s}.members, Identity: plugin.Identity(s, Curriculum.New())}, nil
 	}
-	return curate.Rule{Groups: documented{*s}.groups, Members: documented{*s}.members, Identity: plugin.Identity(s, Curriculum.New())}, nil
+	r := curate.Rule{Groups: documented{*s}.groups, Members: documented{*s}.members, Identity: plugin.Identity(s, Curriculum.New())}
+	if set.Compat == curate.CompatNAT {
+		r.Groups, r.Members = nat{*s}.groups, nat{*s}.members
+	}
+	return r, nil
 }
 
 // filled returns the settings with defaults in place of 0.

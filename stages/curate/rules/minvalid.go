@@ -29,7 +29,8 @@ func (*MinValidSettings) Rule(set curate.Setup) (curate.Rule, error) {
 		return curate.Rule{}, nil
 	}
 	// the identity has the number even at its default, as existing datasets do
-	return curate.Rule{Group: minValidRule(set.MinValid).group, Identity: map[string]any{"min-valid": set.MinValid}}, nil
+	of := map[string]any{"min-valid": set.MinValid}
+	return curate.Rule{Group: minValidRule(set.MinValid).group, Identity: of}, nil
 }
 
 type minValidRule int

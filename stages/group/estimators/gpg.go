@@ -14,9 +14,10 @@ import (
 //
 // The other half of GPG, a loss without clipping and KL penalty, is the trainer's.
 var GPG = group.EstimatorKind{
-	Kind: kind("gpg", "distance from the group's mean, divided by the batch's share of rewards that are not 0", func(s group.Setup) group.Estimator {
-		return group.Estimator{Advantages: singletonOf(s.Compat).Centred, Batch: &training.BatchStep{Of: training.BatchNonZero}}
-	}),
+	Kind: kind("gpg", "distance from the group's mean, divided by the batch's share of rewards that are not 0",
+		func(s group.Setup) group.Estimator {
+			return group.Estimator{Advantages: singletonOf(s.Compat).Centred, Batch: &training.BatchStep{Of: training.BatchNonZero}}
+		}),
 	Compats: []group.Compat{group.CompatNone, group.CompatVerl},
 	ZeroSum: true,
 }

@@ -14,13 +14,14 @@ import (
 //	none  (r - group's mean) / (the batch's population std + 1e-6); a singleton has none
 //	trl   (r - group's mean) / (the batch's sample std + 1e-4); a singleton has 0 (scale_rewards batch)
 var GRPOBatch = group.EstimatorKind{
-	Kind: kind("grpo-batch", "distance from the group's mean in standard deviations of the batch", func(s group.Setup) group.Estimator {
-		step := &training.BatchStep{Of: training.BatchRewards, Epsilon: 1e-6}
-		if s.Compat == group.CompatTRL {
-			step.Sample, step.Epsilon = true, 1e-4
-		}
-		return group.Estimator{Advantages: singletonOf(s.Compat).Centred, Batch: step}
-	}),
+	Kind: kind("grpo-batch", "distance from the group's mean in standard deviations of the batch",
+		func(s group.Setup) group.Estimator {
+			step := &training.BatchStep{Of: training.BatchRewards, Epsilon: 1e-6}
+			if s.Compat == group.CompatTRL {
+				step.Sample, step.Epsilon = true, 1e-4
+			}
+			return group.Estimator{Advantages: singletonOf(s.Compat).Centred, Batch: step}
+		}),
 	Compats: []group.Compat{group.CompatNone, group.CompatTRL},
 	ZeroSum: true,
 }

@@ -11,9 +11,10 @@ import "github.com/rollmill/rollmill/stages/group"
 //
 // With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
 var PassK = group.EstimatorKind{
-	Kind: kind("passk", "pass@k as verl's leader variant: the best member's lead over the second, in standard deviations", func(s group.Setup) group.Estimator {
-		return group.Estimator{Advantages: passKEstimator{s.NoScale}.advantages}
-	}),
+	Kind: kind("passk", "pass@k as verl's leader variant: the best member's lead over the second, in standard deviations",
+		func(s group.Setup) group.Estimator {
+			return group.Estimator{Advantages: passKEstimator{s.NoScale}.advantages}
+		}),
 	Compats: []group.Compat{group.CompatNone, group.CompatVerl},
 	Scaled:  true,
 }

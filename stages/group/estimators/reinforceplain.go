@@ -4,7 +4,8 @@ import "github.com/rollmill/rollmill/stages/group"
 
 // ReinforcePlain is REINFORCE++ without a baseline (arXiv 2501.03262): the reward
 // itself, singleton or not, in flat groups too (curate --keep-flat --min-valid 1
-// keeps both; without, groups whose rewards are all 0 are dropped). Whitening over the batch's tokens, which subtracts the mean, is left
+// keeps both; without, groups whose rewards are all 0 are dropped). Whitening over the
+// batch's tokens, which subtracts the mean, is left
 // to the trainer; the manifest's state has its parameters.
 //
 //	none, openrlhf, nemo-rl  variance of the population, at least 1e-8 (OpenRLHF's
@@ -15,13 +16,14 @@ import "github.com/rollmill/rollmill/stages/group"
 // and the return of a token sums the rewards from it on, discounted: both need
 // logprobs of a reference model or tokens, and are the trainer's.
 var ReinforcePlain = group.EstimatorKind{
-	Kind: kind("reinforce++", "the reward itself, whitened over tokens by the trainer", func(s group.Setup) group.Estimator {
-		e := reinforce(s)
-		e.Flat, e.Advantages = true, func(v *group.Valid, out []float64) bool {
-			copy(out, v.Rewards)
-			return true
-		}
-		return e
-	}),
+	Kind: kind("reinforce++", "the reward itself, whitened over tokens by the trainer",
+		func(s group.Setup) group.Estimator {
+			e := reinforce(s)
+			e.Flat, e.Advantages = true, func(v *group.Valid, out []float64) bool {
+				copy(out, v.Rewards)
+				return true
+			}
+			return e
+		}),
 	Compats: whitening,
 }

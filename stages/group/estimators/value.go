@@ -13,9 +13,11 @@ import (
 // The advantage of a fork is its reward less the mean of the forks of its prefix. A
 // trajectory that was not forked has its reward less the group's mean in each message.
 var Value = group.EstimatorKind{
-	Kind: kind("value", "credit for each message: how it changed the mean reward of the forks", func(group.Setup) group.Estimator {
-		return group.Estimator{Advantages: group.SingletonNone.Centred, Steps: changes, Forks: true, Looks: group.Looks{Branches: true, Forks: true}}
-	}),
+	Kind: kind("value", "credit for each message: how it changed the mean reward of the forks",
+		func(group.Setup) group.Estimator {
+			return group.Estimator{Advantages: group.SingletonNone.Centred, Forks: true, Steps: changes,
+				Looks: group.Looks{Branches: true, Forks: true}}
+		}),
 	ZeroSum: true,
 }
 
