@@ -17,7 +17,7 @@ import (
 
 // wide is 2048 rows of about 28 kB, made once.
 var wide = sync.OnceValues(func() (groups [][]formats.Trajectory, logical int64) {
-	leaves := layout.LayoutOf[formats.Trajectory]().Leaves
+	leaves := layout.Of[formats.Trajectory]().Leaves
 	for rows := range randomtest.Trajectories(1, randomtest.Options{Groups: 256, Scored: true}) {
 		groups = append(groups, rows)
 		for _, l := range leaves {

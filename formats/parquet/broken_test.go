@@ -122,7 +122,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 	type row struct {
 		N int64 `parquet:"n"`
 	}
-	l := layout.LayoutOf[row]()
+	l := layout.Of[row]()
 	head, err := thrift.Marshal(new(thrift.CompactProtocol), &page)
 	if err != nil {
 		panic(err)

@@ -22,7 +22,7 @@ type Common struct {
 // NewCommon compares the columns of T with those of a file. With names, only columns
 // of these names, at the top, are in common.
 func NewCommon[T any](f *layout.File, names ...string) (*Common, error) {
-	l := layout.LayoutOf[T]()
+	l := layout.Of[T]()
 	root, leaves, err := layout.NewSchema(l.Meta.Schema)
 	if err != nil {
 		return nil, err

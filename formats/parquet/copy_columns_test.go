@@ -110,7 +110,7 @@ func TestCommon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := layout.LayoutOf[formats.Member]()
+	l := layout.Of[formats.Member]()
 	for i, at := range common.at {
 		name := layout.ColumnName(l.Paths[i])
 		if want := name == "trajectory_id" || name == "generation" || name == "group_id"; want != (at >= 0) {

@@ -16,7 +16,7 @@ import (
 // in pages that can be located without reading others. Files of other tools and
 // of other versions of T are not copyable and are decoded.
 func Copyable[T any](f *layout.File) bool {
-	l := layout.LayoutOf[T]()
+	l := layout.Of[T]()
 	if !slices.EqualFunc(l.Meta.Schema[1:], f.Meta.Schema[1:], layout.SameColumn) {
 		return false
 	}

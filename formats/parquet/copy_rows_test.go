@@ -155,7 +155,7 @@ func TestWholePagesAreCopiedUnchanged(t *testing.T) {
 	groups, _ := madeEpoch()
 	out, _, _ := copied(t, f, []chosen{{first: 33 * 8, rows: groups[33], keep: []int{0, 1, 2, 3, 4, 5, 6, 7}}})
 	column := -1
-	for i, l := range layout.LayoutOf[formats.Trajectory]().Leaves {
+	for i, l := range layout.Of[formats.Trajectory]().Leaves {
 		if l.Name == "messages.content" {
 			column = i
 		}
@@ -266,7 +266,7 @@ func TestDamageIsNotCopied(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for c := range f.Leaves {
-		l := layout.LayoutOf[formats.Trajectory]().Leaves[c]
+		l := layout.Of[formats.Trajectory]().Leaves[c]
 		if !l.Payload {
 			continue
 		}

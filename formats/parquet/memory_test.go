@@ -41,7 +41,7 @@ func claiming(t testing.TB, n int) []byte {
 	page.DataPageHeaderV2.V.IsCompressed = thrift.New(false)
 	chunk = append(chunk, header(page, indexes)...)
 	data := []byte(layout.Magic)
-	meta := format.FileMetaData{Version: version, Schema: layout.LayoutOf[numbers]().Meta.Schema, NumRows: int64(n),
+	meta := format.FileMetaData{Version: version, Schema: layout.Of[numbers]().Meta.Schema, NumRows: int64(n),
 		RowGroups: []format.RowGroup{{NumRows: int64(n)}}}
 	for i, name := range []string{"a", "b", "c", "d"} {
 		meta.RowGroups[0].Columns = append(meta.RowGroups[0].Columns, format.ColumnChunk{MetaData: format.ColumnMetaData{

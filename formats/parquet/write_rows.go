@@ -68,7 +68,7 @@ func (g *rowGroupBuffer) reset() {
 
 // NewWriter begins a file on out. T is a struct with parquet tags, as in
 // package formats.
-func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layout.LayoutOf[T]()) }
+func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layout.Of[T]()) }
 
 // Encode returns a file of rows in memory; note may add to its footer.
 func Encode[T any](rows []T, note func(*Writer[T])) ([]byte, error) {

@@ -55,6 +55,7 @@ func (f *File) End() []byte {
 	return nil
 }
 
+// OpenAheadCodecs is OpenAhead for a file whose pages are compressed with some of the codecs.
 func OpenAheadCodecs(src io.ReaderAt, size int64, name string, limit int64, codecs []format.CompressionCodec) (*File, error) {
 	end := Extent{Off: max(0, size-guess), End: max(0, size)}
 	end.Data = make([]byte, end.End-end.Off)

@@ -29,6 +29,7 @@ type Budget struct {
 	Rows  int64 // of used: memory of returned rows, which is released when the next call begins
 }
 
+// NewBudget returns the budget of one reader of the file.
 func (f *File) NewBudget() *Budget { return &Budget{limit: f.Budget} }
 
 // Acquire counts memory before it is allocated.
@@ -40,6 +41,7 @@ func (b *Budget) Acquire(n int64) error {
 	return nil
 }
 
+// Release ends the use of memory that was acquired.
 func (b *Budget) Release(n int64) { b.used.Add(-n) }
 
 // AcquireRows counts memory that returned rows use.

@@ -83,8 +83,10 @@ type misfit string
 
 func (m misfit) Error() string { return string(m) }
 
+// Unfit returns the error about a value that a field cannot hold; File.Fail adds file and column.
 func Unfit(text string, args ...any) error { return misfit(fmt.Sprintf(text, args...)) }
 
+// NullElement is what Unfit says of a null in a list whose field has none.
 const NullElement = "a list has an element that is null"
 
 func checkTexts(v *Values) error {

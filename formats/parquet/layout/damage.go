@@ -10,6 +10,7 @@ import (
 // for what a page claims.
 var errPage = errors.New("damaged page")
 
+// BadPage returns the error about damaged bytes; File.Fail adds file, column and row.
 func BadPage(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", errPage, fmt.Sprintf(text, args...))
 }

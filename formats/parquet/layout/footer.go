@@ -76,11 +76,13 @@ func checkWidth(elements int, name string) error {
 		"it has %d columns, with groups of columns; at most %d are read", elements-1, maxColumns)
 }
 
+// DigestOf returns the SHA-256 of a footer.
 func DigestOf(footer []byte) string {
 	sum := sha256.Sum256(footer)
 	return hex.EncodeToString(sum[:])
 }
 
+// ReadAt fills p from a source; a source that ends early is io.ErrUnexpectedEOF.
 func ReadAt(src io.ReaderAt, p []byte, off int64) error {
 	n, err := src.ReadAt(p, off)
 	if n == len(p) {

@@ -63,10 +63,10 @@ type Layout struct {
 
 var layouts sync.Map // reflect.Type -> *layout
 
-// LayoutOf uses the schema that parquet-go makes from a row type's tags. It
+// Of uses the schema that parquet-go makes from a row type's tags. It
 // panics on a row type for which it cannot make one, which is a bug in the
 // program.
-func LayoutOf[T any]() *Layout {
+func Of[T any]() *Layout {
 	t := reflect.TypeFor[T]()
 	if l, ok := layouts.Load(t); ok {
 		return l.(*Layout)

@@ -161,6 +161,7 @@ func bindList(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 	return nil
 }
 
+// Describe says what a column is, in errors.
 func (n *Node) Describe() string {
 	switch _, element := n.Element(); {
 	case n.Leaf >= 0 && n.Repeated:

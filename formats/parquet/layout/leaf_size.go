@@ -66,7 +66,7 @@ const MaxColumnBytes = MaxPage / 2
 // Oversize returns the column in which a row has more than MaxColumnBytes, and
 // the number of bytes. The name is "" when the row can be written.
 func Oversize[T any](row *T) (column string, bytes int64) {
-	for _, leaf := range LayoutOf[T]().Leaves {
+	for _, leaf := range Of[T]().Leaves {
 		if n := leaf.Bytes(unsafe.Pointer(row), leaf.Lists); n > MaxColumnBytes && n > bytes {
 			column, bytes = leaf.Name, n
 		}

@@ -18,6 +18,7 @@ type RowSlice struct {
 	N      int
 }
 
+// RowSliceOf returns rows of any type, of which there is at least one.
 func RowSliceOf[T any](rows []T) RowSlice {
 	return RowSlice{Base: unsafe.Pointer(unsafe.SliceData(rows)), Stride: unsafe.Sizeof(rows[0]), N: len(rows)}
 }

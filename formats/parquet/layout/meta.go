@@ -23,6 +23,7 @@ type rowGroupMeta struct {
 	Columns                []ChunkMeta
 }
 
+// ChunkMeta is what is kept of a column chunk.
 type ChunkMeta struct {
 	MetaData          ColumnMeta
 	OffsetIndexOffset int64
@@ -31,6 +32,7 @@ type ChunkMeta struct {
 	ColumnIndexLength int32
 }
 
+// ColumnMeta is what is kept of the metadata of a column chunk.
 type ColumnMeta struct {
 	Type                  format.Type
 	Codec                 format.CompressionCodec

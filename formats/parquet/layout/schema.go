@@ -123,6 +123,7 @@ func (n *Node) Same(o *Node, path []string) int {
 	return n.Leaf
 }
 
+// SameColumn reports whether two elements of schemas describe the same column.
 func SameColumn(a, b format.SchemaElement) bool {
 	return a.Name == b.Name && a.Type == b.Type && a.TypeLength == b.TypeLength && a.RepetitionType == b.RepetitionType &&
 		a.NumChildren == b.NumChildren

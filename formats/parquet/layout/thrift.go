@@ -39,6 +39,7 @@ func Measure(data []byte) (int, error) {
 	return len(data) - len(w.data), err
 }
 
+// ErrShort is the error about a structure that goes on after the bytes.
 var ErrShort = fmt.Errorf("%w: it ends early", errThrift)
 
 // schemaLen returns the length that a footer claims for its schema, which is the

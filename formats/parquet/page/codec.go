@@ -41,6 +41,7 @@ var decoders = sync.Pool{New: func() any {
 	return d
 }}
 
+// Encode compresses src into the memory of dst.
 func (Codec) Encode(dst, src []byte) ([]byte, error) {
 	pool := encoders
 	if len(src) <= smallPage {

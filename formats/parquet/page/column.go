@@ -62,6 +62,7 @@ func (c *Column) Next(w *Window, raw *RawPage, p *Page) error {
 	}
 }
 
+// Dictionary decodes a dictionary page.
 func (c *Column) Dictionary(raw *RawPage) error {
 	h := &raw.Header
 	n := int(h.DictionaryPageHeader.V.NumValues)

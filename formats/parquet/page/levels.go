@@ -184,6 +184,7 @@ func inflateStream(into []byte, size int, open func() (io.Reader, error)) ([]byt
 	return into[:n], err
 }
 
+// BitWidth returns the bits of levels up to max.
 func BitWidth(max int) int {
 	width := 1
 	for max>>width > 0 {

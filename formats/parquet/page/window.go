@@ -82,6 +82,7 @@ func (w *Window) Next(p *RawPage) error {
 	return nil
 }
 
+// Header reads the header of the next page, and returns its length.
 func (w *Window) Header(h *format.PageHeader) (length int64, err error) {
 	for n := int64(HeaderRead); ; n = min(n*8, maxHeader) {
 		data, err := w.have(n)

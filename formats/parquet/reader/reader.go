@@ -125,7 +125,7 @@ func (r *reader) Skip(rows int64) (err error) {
 		n := min(rows, left)
 		for i := 0; i < len(r.cursors) && n < left; i++ {
 			if err := r.cursors[i].skip(n); err != nil {
-				return r.Fail(r.cursors[i].Name, err)
+				return r.fail(r.cursors[i].Name, err)
 			}
 		}
 		r.next += n
@@ -145,7 +145,7 @@ func (r *reader) adjacent(n int) int {
 func (r *reader) fill(rows layout.RowSlice) error {
 	for _, c := range r.cursors {
 		if err := c.fill(rows.Base, rows.Stride, rows.N); err != nil {
-			return r.Fail(c.Name, err)
+			return r.fail(c.Name, err)
 		}
 	}
 	r.next += int64(rows.N)
@@ -169,7 +169,7 @@ func (r *reader) open() error {
 		return nil
 	}
 	if err := r.fetchAhead(); err != nil {
-		return r.Fail("", err)
+		return r.fail("", err)
 	}
 	skip := r.next - r.first
 	whole := skip == 0 && r.end >= r.first+rowGroups[r.rowGroup].NumRows
@@ -186,7 +186,7 @@ func (r *reader) open() error {
 		}
 		if err != nil {
 			r.cursors = nil
-			return r.Fail(l.Name, err)
+			return r.fail(l.Name, err)
 		}
 		r.cursors = append(r.cursors, c)
 	}
@@ -299,11 +299,11 @@ func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
 // error.
 func (r *reader) refusePanic(err *error) {
 	if v := recover(); v != nil {
-		*err = r.Fail("", layout.BadPage("%v", v))
+		*err = r.fail("", layout.BadPage("%v", v))
 	}
 }
 
-func (r *reader) Fail(column string, err error) error {
+func (r *reader) fail(column string, err error) error {
 	return r.f.Fail(column, r.rowGroup, r.next, err)
 }
 
