@@ -20,8 +20,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Found is a dataset below the root, or the beginning of one.
-type Found struct {
+// Entry is a dataset below the root, or the beginning of one.
+type Entry struct {
 	Key      string // its path below the root; "-" for the root itself
 	URI      string
 	Run      string // the path of its run below the root; "" for the root
@@ -39,13 +39,13 @@ type Found struct {
 
 // Live reports whether a stage began the dataset, and it is not complete: it is being
 // written, or was interrupted.
-func (f *Found) Live() bool { return f.Segments+f.Begun > 0 && !f.Complete }
+func (f *Entry) Live() bool { return f.Segments+f.Begun > 0 && !f.Complete }
 
 // At tells a dataset from another that was there before.
-func (f *Found) At() string { return f.Key + "@" + f.Written.String() }
+func (f *Entry) At() string { return f.Key + "@" + f.Written.String() }
 
 // Link returns the path of the dataset's page.
-func (f *Found) Link() string {
+func (f *Entry) Link() string {
 	if f.Live() {
 		return page.Link("d", f.Key, "live")
 	}
@@ -54,11 +54,11 @@ func (f *Found) Link() string {
 
 // Listing is what is below a root.
 type Listing struct {
-	Found []*Found // in the order of epochs and stages
-	ByKey map[string]*Found
-	Files map[string]storage.Object // the report's, by path
-	taken time.Time
-	took  time.Duration
+	Entries []*Entry // in the order of epochs and stages
+	ByKey   map[string]*Entry
+	Files   map[string]storage.Object // the report's, by path
+	taken   time.Time
+	took    time.Duration
 
 	Runs []string // paths of the folders that hold epochs; "" for the root
 	Run  string   // whose datasets these are; "" for all
@@ -71,7 +71,7 @@ func (l *Listing) Of(run string) *Listing {
 	}
 	out := *l
 	out.Run = run
-	out.Found = slices.DeleteFunc(slices.Clone(l.Found), func(f *Found) bool { return f.Run != run })
+	out.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(f *Entry) bool { return f.Run != run })
 	return &out
 }
 
@@ -109,9 +109,9 @@ func (c *Catalogue) List(ctx context.Context) (*Listing, error) {
 
 // Complete returns a dataset that a recent listing has, and that is complete. If its
 // manifest was replaced since, there is none, and the listing is forgotten.
-func (c *Catalogue) Complete(ctx context.Context, key string) *Found {
+func (c *Catalogue) Complete(ctx context.Context, key string) *Entry {
 	c.mu.Lock()
-	var f *Found
+	var f *Entry
 	if c.last != nil && !c.old && time.Since(c.last.taken) <= recent {
 		f = c.last.ByKey[key]
 	}
@@ -149,14 +149,14 @@ var epochPath = regexp.MustCompile(`^(?:(.*)/)?epoch-([0-9]{1,9})(?:/(.*))?$`)
 
 // read lists the root once.
 func (c *Catalogue) read(ctx context.Context) (*Listing, error) {
-	l := &Listing{ByKey: map[string]*Found{}, Files: map[string]storage.Object{}, taken: time.Now()}
+	l := &Listing{ByKey: map[string]*Entry{}, Files: map[string]storage.Object{}, taken: time.Now()}
 	for o, err := range c.Bucket.List(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
 		l.Add(c.Root, o)
 	}
-	maps.DeleteFunc(l.ByKey, func(_ string, f *Found) bool {
+	maps.DeleteFunc(l.ByKey, func(_ string, f *Entry) bool {
 		return !f.Complete && !f.Receipt && f.Parts+f.Segments+f.Begun == 0
 	})
 	if len(l.ByKey) == 0 {
@@ -165,7 +165,7 @@ func (c *Catalogue) read(ctx context.Context) (*Listing, error) {
 	}
 	l.assign()
 	l.took = time.Since(l.taken)
-	l.Found = slices.SortedFunc(maps.Values(l.ByKey), func(a, b *Found) int {
+	l.Entries = slices.SortedFunc(maps.Values(l.ByKey), func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(rank(a.Stage), rank(b.Stage)),
 			cmp.Compare(a.Key, b.Key))
 	})
@@ -242,8 +242,8 @@ func (l *Listing) Add(root string, o storage.Object) {
 }
 
 // place returns the dataset at a path below the root.
-func place(root, dir string) *Found {
-	f := &Found{Key: cmp.Or(dir, "-"), URI: root, Epoch: -1, Stage: dir}
+func place(root, dir string) *Entry {
+	f := &Entry{Key: cmp.Or(dir, "-"), URI: root, Epoch: -1, Stage: dir}
 	if dir != "" {
 		f.URI = storage.Join(root, dir)
 	}
@@ -263,9 +263,9 @@ func place(root, dir string) *Found {
 }
 
 // Epochs returns the datasets of each epoch, and those outside of epochs under -1.
-func (l *Listing) Epochs() map[int][]*Found {
-	out := map[int][]*Found{}
-	for _, f := range l.Found {
+func (l *Listing) Epochs() map[int][]*Entry {
+	out := map[int][]*Entry{}
+	for _, f := range l.Entries {
 		out[f.Epoch] = append(out[f.Epoch], f)
 	}
 	return out
@@ -273,9 +273,9 @@ func (l *Listing) Epochs() map[int][]*Found {
 
 // Rollout returns the rollout of an epoch, or nil. Of an epoch that was extended it is
 // that of the last extension, scored or not.
-func (l *Listing) Rollout(epoch int) *Found {
-	var last *Found
-	for _, f := range l.Found {
+func (l *Listing) Rollout(epoch int) *Entry {
+	var last *Entry
+	for _, f := range l.Entries {
 		rest := f.Stage
 		for strings.HasPrefix(rest, "extended/") {
 			rest = strings.TrimPrefix(rest, "extended/")
@@ -297,7 +297,7 @@ func (c *Catalogue) LastWritten(d *dataset.Dataset) string {
 	defer c.mu.Unlock()
 	folder, _ := storage.Split(d.URI())
 	var out []string
-	for _, f := range c.last.Found {
+	for _, f := range c.last.Entries {
 		if at, _ := storage.Split(storage.Redact(f.URI)); at == folder {
 			out = append(out, f.Key+" "+f.Written.String())
 		}
@@ -307,7 +307,7 @@ func (c *Catalogue) LastWritten(d *dataset.Dataset) string {
 
 // Input returns the dataset that one with a key refers to by a path, nil if the last
 // listing does not have it.
-func (c *Catalogue) Input(key string, ref manifest.Ref) *Found {
+func (c *Catalogue) Input(key string, ref manifest.Ref) *Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil || !strings.HasPrefix(ref.URI, "../") {
@@ -318,8 +318,8 @@ func (c *Catalogue) Input(key string, ref manifest.Ref) *Found {
 
 // Finished returns the complete datasets of an epoch and its receipt by stage, as the
 // report counts them: those of the last extension that is scored.
-func Finished(found []*Found) map[string]*Found {
-	all := map[string]*Found{}
+func Finished(found []*Entry) map[string]*Entry {
+	all := map[string]*Entry{}
 	for _, f := range found {
 		if f.Complete || f.Receipt {
 			all[f.Stage] = f
@@ -329,7 +329,7 @@ func Finished(found []*Found) map[string]*Found {
 	for all[last+"extended/score"] != nil {
 		last += "extended/"
 	}
-	out := map[string]*Found{}
+	out := map[string]*Entry{}
 	for _, stage := range StageOrder {
 		from := last
 		if strings.HasPrefix(stage, "validation/") {

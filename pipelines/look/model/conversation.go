@@ -279,8 +279,8 @@ func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) 
 	return c, nil
 }
 
-// fate returns whether a trajectory trains, and why.
-func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why string) {
+// trains returns whether a trajectory trains, and why.
+func trains(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why string) {
 	switch {
 	case c != nil && !c.Kept:
 		return TrainsNo, "curate dropped it" + text.Because(c.Reason, c.Detail)
@@ -310,7 +310,7 @@ func (c *Conversation) judge() {
 	if c.Group != nil {
 		noAdvantage = c.Group.NoAdvantage
 	}
-	c.Trains, c.Why = fate(c.t, c.Decision, noAdvantage)
+	c.Trains, c.Why = trains(c.t, c.Decision, noAdvantage)
 }
 
 // RawRow returns all columns of a row of a dataset, joined with its base.

@@ -121,7 +121,7 @@ func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) er
 		p := Peer{Row: row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
 			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages),
 			Answer: text.Short(t.Answer, text.LineWidth)}
-		p.Trains, p.Why = fate(t, nil, "")
+		p.Trains, p.Why = trains(t, nil, "")
 		g.Members = append(g.Members, p)
 	}
 	g.Statistics()
@@ -173,7 +173,7 @@ func (g *Comparison) decide(ctx context.Context, d *dataset.Dataset) error {
 	for i := range g.Members {
 		m := &g.Members[i]
 		if c, ok := made[m.TrajectoryID]; ok {
-			m.Trains, m.Why = fate(&formats.Trajectory{Status: m.Status, Advantage: m.Advantage}, &c, "")
+			m.Trains, m.Why = trains(&formats.Trajectory{Status: m.Status, Advantage: m.Advantage}, &c, "")
 		}
 	}
 	return err

@@ -155,7 +155,7 @@ func submitted(ctx context.Context, root, uri string, set func(name, value strin
 // examples adds the examples that flipped: in the last epoch that was validated in all runs, or
 // in training if none was.
 func (m *compareModel) examples(ctx context.Context, s *Server, lists []*catalogue.Listing) error {
-	var of map[int][]*catalogue.Found
+	var of map[int][]*catalogue.Entry
 	if m.Side, of = "validation", shared(lists, "validation/score"); len(of) == 0 {
 		m.Side, of = "training", shared(lists, "score")
 	}
@@ -198,8 +198,8 @@ func (m *compareModel) examples(ctx context.Context, s *Server, lists []*catalog
 
 // shared returns a stage's complete datasets by epoch, one of each run: of the epochs of which
 // all have it.
-func shared(lists []*catalogue.Listing, stage string) map[int][]*catalogue.Found {
-	out := map[int][]*catalogue.Found{}
+func shared(lists []*catalogue.Listing, stage string) map[int][]*catalogue.Entry {
+	out := map[int][]*catalogue.Entry{}
 	for i, l := range lists {
 		for e, found := range l.Epochs() {
 			if f := catalogue.Finished(found)[stage]; e >= 0 && f != nil && f.Complete && len(out[e]) == i {
@@ -207,6 +207,6 @@ func shared(lists []*catalogue.Listing, stage string) map[int][]*catalogue.Found
 			}
 		}
 	}
-	maps.DeleteFunc(out, func(_ int, of []*catalogue.Found) bool { return len(of) < len(lists) })
+	maps.DeleteFunc(out, func(_ int, of []*catalogue.Entry) bool { return len(of) < len(lists) })
 	return out
 }

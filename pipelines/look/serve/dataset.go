@@ -16,7 +16,7 @@ import (
 
 type datasetModel struct {
 	Frame
-	*catalogue.Found
+	*catalogue.Entry
 	Dataset *dataset.Dataset // nil of a receipt
 	Receipt *receipts.Receipt
 	HasRows bool // has trajectories, of its own or of its base
@@ -26,7 +26,7 @@ type datasetModel struct {
 // input is a dataset that another was made from.
 type input struct {
 	manifest.Ref
-	Of *catalogue.Found // nil outside the run
+	Of *catalogue.Entry // nil outside the run
 }
 
 func (s *Server) datasetPage(r *http.Request) (any, error) {
@@ -35,7 +35,7 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	trail := s.trailOf(f)
-	m := &datasetModel{Frame: Frame{Title: f.Key, Trail: trail[:len(trail)-1]}, Found: f}
+	m := &datasetModel{Frame: Frame{Title: f.Key, Trail: trail[:len(trail)-1]}, Entry: f}
 	if f.Receipt && !f.Complete {
 		m.Receipt, err = history.ReadReceipt(r.Context(), f.URI)
 		return m, err

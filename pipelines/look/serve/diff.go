@@ -23,7 +23,7 @@ const maxMovers = 25
 // diffModel is the page of what changed between two datasets of scores.
 type diffModel struct {
 	Frame
-	Scores  map[string][]*catalogue.Found // datasets that can be compared, by the rollout that they score
+	Scores  map[string][]*catalogue.Entry // datasets that can be compared, by the rollout that they score
 	A, B    string                        // keys; "" for none
 	Reward  string                        // "" for the total
 	Diff    *diff.Difference
@@ -68,8 +68,8 @@ const maxScores = 256
 // pairs lists the datasets that score the same trajectories as another, and returns the last
 // two whose scores differ, one of them the dataset that was asked for if there is one.
 func (s *Server) pairs(ctx context.Context, m *diffModel, l *catalogue.Listing) (a, b string, err error) {
-	var scores []*catalogue.Found
-	for _, f := range slices.Backward(l.Found) {
+	var scores []*catalogue.Entry
+	for _, f := range slices.Backward(l.Entries) {
 		if f.Complete && !slices.Contains(notScores, path.Base(f.Stage)) && len(scores) < maxScores {
 			scores = append(scores, f)
 		}
@@ -77,8 +77,8 @@ func (s *Server) pairs(ctx context.Context, m *diffModel, l *catalogue.Listing) 
 	if err := s.openAll(ctx, scores); err != nil {
 		return "", "", err
 	}
-	m.Scores = map[string][]*catalogue.Found{}
-	opened := map[*catalogue.Found]*dataset.Dataset{}
+	m.Scores = map[string][]*catalogue.Entry{}
+	opened := map[*catalogue.Entry]*dataset.Dataset{}
 	for _, f := range scores {
 		d, err := s.open(ctx, f)
 		if err != nil || d.Base == nil || d.Kind != schema.KindScores {
@@ -95,7 +95,7 @@ func (s *Server) pairs(ctx context.Context, m *diffModel, l *catalogue.Listing) 
 		}
 		m.Scores[rollout] = slices.Insert(m.Scores[rollout], 0, f)
 	}
-	maps.DeleteFunc(m.Scores, func(_ string, same []*catalogue.Found) bool { return len(same) < 2 })
+	maps.DeleteFunc(m.Scores, func(_ string, same []*catalogue.Entry) bool { return len(same) < 2 })
 	if m.A == b {
 		a, b = b, a
 	}

@@ -25,7 +25,7 @@ type epochModel struct {
 	Receipt    *receipts.Receipt
 	Funnel     *history.Funnel
 	Stops      []counted
-	Groups     *catalogue.Found // the dataset of the lists
+	Groups     *catalogue.Entry // the dataset of the lists
 	Lists      []*history.GroupList
 }
 
@@ -85,12 +85,12 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 }
 
 // compareTasks adds that tasks changed under the same ids since the epoch before.
-func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *catalogue.Found) error {
+func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *catalogue.Entry) error {
 	if before == nil || now == nil {
 		return nil
 	}
 	var both []*dataset.Dataset
-	for _, f := range []*catalogue.Found{before, now} {
+	for _, f := range []*catalogue.Entry{before, now} {
 		d, err := s.open(ctx, f)
 		if err != nil {
 			return nil // read says why
@@ -105,8 +105,8 @@ func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *c
 }
 
 // read adds what the datasets that are counted hold beyond their counts.
-func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*catalogue.Found) error {
-	of := map[*catalogue.Found]*dataset.Dataset{}
+func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*catalogue.Entry) error {
+	of := map[*catalogue.Entry]*dataset.Dataset{}
 	for _, f := range m.Datasets {
 		if !f.Complete {
 			continue
@@ -181,7 +181,7 @@ func epochLink(run string, epoch int) string {
 }
 
 // trailOf returns the way to a page of a dataset: the run, its epoch, the dataset.
-func (s *Server) trailOf(f *catalogue.Found) []Crumb {
+func (s *Server) trailOf(f *catalogue.Entry) []Crumb {
 	out := s.trail(f.Run)
 	if f.Epoch >= 0 {
 		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), epochLink(f.Run, f.Epoch)})

@@ -45,8 +45,8 @@ func (s *Server) recorded(ctx context.Context, l *catalogue.Listing) ([]history.
 // a bucket, where each manifest is a request.
 const maxCounted = 8
 
-// figures are what is known of the epochs of a run.
-type figures struct {
+// knownEpochs are what is known of the epochs of a run.
+type knownEpochs struct {
 	epochs  []history.Epoch
 	partial []int    // those whose figures manifests have, and the report's files do not
 	left    []int    // those of which nothing is known but the datasets
@@ -57,7 +57,7 @@ type figures struct {
 // counted returns the epochs of a run: what the report's files say and, of epochs that
 // they do not have or whose datasets are others, what manifests say. On a disk every
 // manifest is looked at, if all is true; else those that are newer than the report's files.
-func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f figures, err error) {
+func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f knownEpochs, err error) {
 	known, err := s.recorded(ctx, l)
 	if errors.Is(err, fault.ErrInvalid) {
 		f.damaged = append(f.damaged, err.Error())
@@ -75,7 +75,7 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 	epochs := l.Epochs()
 	for e, found := range epochs {
 		k := of[e]
-		newer := slices.ContainsFunc(found, func(f *catalogue.Found) bool { return f.Written.After(made) })
+		newer := slices.ContainsFunc(found, func(f *catalogue.Entry) bool { return f.Written.After(made) })
 		if e >= 0 && (local && all || len(k.Datasets) == 0 || newer) {
 			missing = append(missing, e)
 		}
@@ -122,7 +122,7 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 
 // current returns an epoch as the report's files have it, or, if one of its datasets is
 // another, as its manifests have it.
-func (s *Server) current(ctx context.Context, stages map[string]*catalogue.Found, known history.Epoch, epoch int) (e history.Epoch,
+func (s *Server) current(ctx context.Context, stages map[string]*catalogue.Entry, known history.Epoch, epoch int) (e history.Epoch,
 	changed bool, err error) {
 	for _, stage := range catalogue.StageOrder {
 		f := stages[stage]
@@ -144,7 +144,7 @@ func (s *Server) current(ctx context.Context, stages map[string]*catalogue.Found
 
 // manifest returns a dataset's manifest and its digest, and when it was written, also of
 // a dataset that was pruned.
-func (s *Server) manifest(ctx context.Context, f *catalogue.Found) (m *manifest.Manifest, digest string, written time.Time, err error) {
+func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (m *manifest.Manifest, digest string, written time.Time, err error) {
 	d, err := s.open(ctx, f)
 	if p := manifest.PrunedIn(err); p != nil {
 		return p.Manifest, p.Digest(), p.Written, nil
@@ -156,7 +156,7 @@ func (s *Server) manifest(ctx context.Context, f *catalogue.Found) (m *manifest.
 }
 
 // digest returns the digest of a dataset's manifest, which is read once.
-func (s *Server) digest(ctx context.Context, f *catalogue.Found) (string, error) {
+func (s *Server) digest(ctx context.Context, f *catalogue.Entry) (string, error) {
 	return s.digests.Of(f.At(), func() (string, error) {
 		_, digest, _, err := s.manifest(ctx, f)
 		return digest, err
@@ -164,7 +164,7 @@ func (s *Server) digest(ctx context.Context, f *catalogue.Found) (string, error)
 }
 
 // count returns what the manifests of an epoch say.
-func (s *Server) count(ctx context.Context, stages map[string]*catalogue.Found, epoch int) (history.Epoch, error) {
+func (s *Server) count(ctx context.Context, stages map[string]*catalogue.Entry, epoch int) (history.Epoch, error) {
 	e := history.Epoch{Epoch: epoch}
 	for _, stage := range catalogue.StageOrder {
 		f := stages[stage]

@@ -29,13 +29,13 @@ const maxIndexes = 128 << 20 // bytes
 // listModel is a page of the list of groups, or of trajectories.
 type listModel struct {
 	Frame
-	*catalogue.Found
+	*catalogue.Entry
 	What     string // groups or trajectories
 	Building *query.Progress
 	Query    query.Query
-	Problem  string   // the condition cannot be evaluated
-	Names    []string // what a condition can read
-	Hidden   []pair   // parameters of the form besides the condition
+	Problem  string      // the condition cannot be evaluated
+	Names    []string    // what a condition can read
+	Hidden   []parameter // parameters of the form besides the condition
 	Heads    []head
 	Rows     []listRow
 	TextsURL string // of the page with the beginnings of texts, "" if it has them
@@ -47,8 +47,8 @@ type listModel struct {
 	path     string   // of the list
 }
 
-// pair is a parameter of a form.
-type pair struct{ Name, Value string }
+// parameter is one of a form.
+type parameter struct{ Name, Value string }
 
 // head is the head of a column.
 type head struct {
@@ -99,7 +99,7 @@ func (s *Server) listOf(r *http.Request, what string, list func(*query.Index) qu
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &listModel{Frame: Frame{Title: f.Stage + ": " + what, Trail: s.trailOf(f)}, Found: f, What: what,
+	m := &listModel{Frame: Frame{Title: f.Stage + ": " + what, Trail: s.trailOf(f)}, Entry: f, What: what,
 		path: page.Link("d", f.Key, what), URL: r.URL.RequestURI()}
 	if err := m.read(r.URL.Query()); err != nil {
 		return nil, nil, err
@@ -182,10 +182,10 @@ func (m *listModel) show(p *query.Page, err error) error {
 		m.Last, m.Next = to(p.Pages), to(p.Page+1)
 	}
 	if sort := m.Query.Order.String(); sort != "" {
-		m.Hidden = append(m.Hidden, pair{"sort", sort})
+		m.Hidden = append(m.Hidden, parameter{"sort", sort})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Query.Choices)) {
-		m.Hidden = append(m.Hidden, pair{name, m.Query.Choices[name]})
+		m.Hidden = append(m.Hidden, parameter{name, m.Query.Choices[name]})
 	}
 	return nil
 }

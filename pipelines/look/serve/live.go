@@ -14,14 +14,14 @@ import (
 )
 
 // journal returns what was read of the journals of a dataset.
-func (s *Server) journal(f *catalogue.Found) *live.Journal {
+func (s *Server) journal(f *catalogue.Entry) *live.Journal {
 	j, _ := s.journals.Of(f.Key, func() (*live.Journal, error) { return &live.Journal{}, nil })
 	return j
 }
 
 type liveModel struct {
 	Frame
-	*catalogue.Found
+	*catalogue.Entry
 	Self     string // URL of the page, with its filter
 	Poll     string // how often the page asks; "" when the dataset is complete
 	Tiles    []history.Tile
@@ -45,7 +45,7 @@ func (s *Server) livePage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	trail := s.trailOf(f)
-	m := &liveModel{Frame: Frame{Title: f.Key + ", under way", Trail: trail[:len(trail)-1]}, Found: f}
+	m := &liveModel{Frame: Frame{Title: f.Key + ", under way", Trail: trail[:len(trail)-1]}, Entry: f}
 	m.Class, m.Stop = r.FormValue("class"), r.FormValue("stop")
 	if m.Page, err = countOf(r, "page"); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Server) livePage(r *http.Request) (any, error) {
 
 // liveDataset returns the dataset that a request names by its key, or by an epoch
 // whose rollout it is.
-func (s *Server) liveDataset(r *http.Request) (*catalogue.Found, error) {
+func (s *Server) liveDataset(r *http.Request) (*catalogue.Entry, error) {
 	if r.PathValue("epoch") == "" {
 		return s.find(r)
 	}

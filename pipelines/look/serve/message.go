@@ -54,7 +54,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 		URL: func(i int) string { return self(i) }}
 	raw := &t.Messages[n]
 	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n),
-		Trail: append(s.trailOf(v.Found),
+		Trail: append(s.trailOf(v.Entry),
 			Crumb{"trajectory " + t.TrajectoryID,
 				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
 		Message: p.Message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs),

@@ -11,12 +11,12 @@ import (
 )
 
 // find returns the dataset that a request names.
-func (s *Server) find(r *http.Request) (*catalogue.Found, error) {
+func (s *Server) find(r *http.Request) (*catalogue.Entry, error) {
 	return s.lookup(r.Context(), segment(r, "key"))
 }
 
 // lookup returns the dataset with a key. Only what the listing found has one.
-func (s *Server) lookup(ctx context.Context, key string) (*catalogue.Found, error) {
+func (s *Server) lookup(ctx context.Context, key string) (*catalogue.Entry, error) {
 	if f := s.datasets.Complete(ctx, key); f != nil {
 		return f, nil
 	}
@@ -33,7 +33,7 @@ func (s *Server) lookup(ctx context.Context, key string) (*catalogue.Found, erro
 // opened returns the dataset of a request, open. Of one that is not complete it is what
 // the journal has of the request's group or trajectory. A gate's refusal does not keep it
 // closed. Its manifest is read once.
-func (s *Server) opened(r *http.Request) (*catalogue.Found, *dataset.Dataset, error) {
+func (s *Server) opened(r *http.Request) (*catalogue.Entry, *dataset.Dataset, error) {
 	f, err := s.find(r)
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +52,7 @@ type found[T any] struct {
 	err error
 }
 
-func (s *Server) open(ctx context.Context, f *catalogue.Found) (*dataset.Dataset, error) {
+func (s *Server) open(ctx context.Context, f *catalogue.Entry) (*dataset.Dataset, error) {
 	if !f.Complete { // opening it could write its manifest, which is the writer's business
 		return nil, missing("%s is not complete", f.Key)
 	}
@@ -68,7 +68,7 @@ func (s *Server) open(ctx context.Context, f *catalogue.Found) (*dataset.Dataset
 
 // openAll reads the manifests of complete datasets at once, so that opening them costs
 // nothing afterwards. What is wrong with one is for whoever opens it.
-func (s *Server) openAll(ctx context.Context, found []*catalogue.Found) error {
+func (s *Server) openAll(ctx context.Context, found []*catalogue.Entry) error {
 	var all sync.WaitGroup
 	for _, f := range found {
 		if f.Complete {

@@ -21,7 +21,7 @@ import (
 
 // reading is a trajectory with what is known of it.
 type reading struct {
-	*catalogue.Found
+	*catalogue.Entry
 	x *query.Index
 	t *query.Record
 	c *model.Conversation
@@ -67,7 +67,7 @@ func (v *reading) url(r *http.Request, row uint32, pairs ...any) string {
 }
 
 // indexed returns the dataset that a request names with its index, built at the first request.
-func (s *Server) indexed(r *http.Request) (*catalogue.Found, *query.Index, error) {
+func (s *Server) indexed(r *http.Request) (*catalogue.Entry, *query.Index, error) {
 	f, d, err := s.opened(r)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (s *Server) indexed(r *http.Request) (*catalogue.Found, *query.Index, error
 }
 
 // indexOf returns the index of a dataset that is complete.
-func (s *Server) indexOf(ctx context.Context, f *catalogue.Found) (*query.Index, error) {
+func (s *Server) indexOf(ctx context.Context, f *catalogue.Entry) (*query.Index, error) {
 	d, err := s.open(ctx, f)
 	if err != nil {
 		return nil, err

@@ -32,15 +32,15 @@ type runModel struct {
 	Components []history.Tile
 	Failures   []counted
 	Drops      []counted
-	Live       []*catalogue.Found // rollouts that are not complete
-	Others     []*catalogue.Found // outside of epochs
+	Live       []*catalogue.Entry // rollouts that are not complete
+	Others     []*catalogue.Entry // outside of epochs
 }
 
 // epochRow is a row of the run's table.
 type epochRow struct {
 	history.Epoch
 	Known    bool // has figures, not only datasets
-	Datasets []*catalogue.Found
+	Datasets []*catalogue.Entry
 }
 
 // counted is a name with a number, such as a failure class.
@@ -127,7 +127,7 @@ func (m *runModel) fill(ctx context.Context, s *Server, l *catalogue.Listing, ep
 			}
 		}
 	}
-	slices.SortFunc(m.Live, func(a, b *catalogue.Found) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(m.Live, func(a, b *catalogue.Entry) int { return strings.Compare(a.Key, b.Key) })
 	rows := slices.SortedFunc(maps.Values(of), func(a, b epochRow) int { return cmp.Compare(b.Epoch.Epoch, a.Epoch.Epoch) })
 	m.Rows = rows[:min(len(rows), maxEpochs)]
 	m.RowsLeft = len(rows) - len(m.Rows)
@@ -152,7 +152,7 @@ func problems(l *catalogue.Listing, command string, made bool, partial, left []i
 	if len(left) > 0 {
 		out = append(out, fmt.Sprintf("%s without figures: %s.", epochsAre(len(left)), numbers(left)))
 	}
-	for _, f := range l.Found {
+	for _, f := range l.Entries {
 		if !f.Complete && !f.Receipt && !f.Live() {
 			out = append(out, fmt.Sprintf("%s has %s, and is not complete: run its command again, or rollmill seal.", f.Key,
 				plural.Of(int64(f.Parts), "part")))

@@ -27,7 +27,7 @@ type runsModel struct {
 	Left     int
 	Priced   bool
 	Problems []string
-	Others   []*catalogue.Found // outside of the runs
+	Others   []*catalogue.Entry // outside of the runs
 }
 
 // runRow is a run in the list.
@@ -69,10 +69,10 @@ func (s *Server) runsPage(r *http.Request) (any, error) {
 	}
 	m := &runsModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(s.root), Priced: s.prices != history.Prices{}}
 	if !slices.Contains(l.Runs, "") { // which has them on its page
-		m.Others = l.Of("").Found
+		m.Others = l.Of("").Entries
 	}
 	changed := map[string]time.Time{}
-	for _, f := range l.Found {
+	for _, f := range l.Entries {
 		if f.Changed.After(changed[f.Run]) {
 			changed[f.Run] = f.Changed
 		}
@@ -105,7 +105,7 @@ func (s *Server) summary(ctx context.Context, l *catalogue.Listing) (runRow, err
 	if row.Epochs, row.damaged = f.epochs, f.damaged; len(f.left) > 0 {
 		row.damaged = append(row.damaged, fmt.Sprintf("%s: %s without figures: %s.", row.Name, epochsAre(len(f.left)), numbers(f.left)))
 	}
-	row.Live = slices.ContainsFunc(l.Found, (*catalogue.Found).Live)
+	row.Live = slices.ContainsFunc(l.Entries, (*catalogue.Entry).Live)
 	cost := history.Run{Epochs: row.Epochs}.Cost()
 	row.Tokens, row.Spent = cost.Tokens(), s.prices.Of(cost)
 	for _, e := range row.Epochs {

@@ -39,7 +39,7 @@ const (
 
 // snapshot returns a dataset of the journalled trajectories of a group, and of the
 // trajectory that is named if that is not "". One of group and id is given.
-func (s *Server) snapshot(ctx context.Context, f *catalogue.Found, group, id string) (*dataset.Dataset, error) {
+func (s *Server) snapshot(ctx context.Context, f *catalogue.Entry, group, id string) (*dataset.Dataset, error) {
 	j := s.journal(f)
 	if err := j.Refresh(ctx, f.URI); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func remove(ctx context.Context, uri string) error {
 
 // underway returns what a request asks of a dataset that is not complete: its group, or
 // its trajectory.
-func (s *Server) underway(r *http.Request, f *catalogue.Found) (*dataset.Dataset, error) {
+func (s *Server) underway(r *http.Request, f *catalogue.Entry) (*dataset.Dataset, error) {
 	group, id := "", ""
 	if r.PathValue("group") != "" {
 		group = segment(r, "group")

@@ -52,7 +52,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	}
 	t, self := &v.t.Trajectory, v.t.Is.Row
 	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID,
-		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), page.Link("d", v.Key, "g", v.t.Is.Group)})},
+		Trail: append(s.trailOf(v.Entry), Crumb{"group " + t.Group(), page.Link("d", v.Key, "g", v.t.Is.Group)})},
 		Trajectory: page.TrajectoryOf(v.c, page.Sizes{Example: exampleBytes, Text: maxText, Parts: maxParts}), Links: v.links(r, s),
 		Tokens: r.FormValue("tokens") != "", Plain: r.FormValue("text") == plainText, Problems: v.x.From.Problems}
 	url := func(row uint32) string { return v.url(r, row) }
