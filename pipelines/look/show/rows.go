@@ -41,7 +41,10 @@ var usual = map[string]string{
 // rows; any other null text is empty there, and other nulls are null.
 var sparse = []string{"failure_class", "error", "failure", "no_advantage", "reason", "detail", "turn"}
 
-const allColumns = "all"
+const (
+	allColumns   = "all"
+	statusColumn = "status"
+)
 
 // Row is a row of a table.
 type Row struct {
@@ -155,9 +158,8 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(schema.KindTrajectories, o.Sort) {
 		names = slices.Insert(slices.Clone(names), 1, o.Sort)
 	}
-	if o.Where == "" && o.Sort == "" && !o.Failed {
-		rest := dataset.Range{First: o.First, Rows: min(total-o.First, int64(o.Rows))} // none: a column that does not exist is still an error
-		return EachRow(ctx, d, o.Table, names, rest, func(row Row) (bool, error) { return true, f(row) })
+	if o.Where == "" && o.Sort == "" {
+		return inOrder(ctx, d, o, names, dataset.Range{First: o.First, Rows: total - o.First}, f)
 	}
 	rows, err := matching(ctx, d, o)
 	if err != nil {
@@ -176,6 +178,28 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	return nil
 }
 
+// inOrder calls f with the first rows of a range, or the first that failed. It needs no base.
+func inOrder(ctx context.Context, d *dataset.Dataset, o Options, names []string, rows dataset.Range, f func(Row) error) error {
+	if !o.Failed || o.Rows == 0 {
+		rows.Rows = min(rows.Rows, int64(o.Rows)) // none: a column that does not exist is still an error
+	}
+	hidden := o.Failed && o.Table == "" && len(names) > 0 && !slices.Contains(names, statusColumn)
+	if hidden {
+		names = append(slices.Clip(names), statusColumn)
+	}
+	left := o.Rows
+	return EachRow(ctx, d, o.Table, names, rows, func(row Row) (bool, error) {
+		if o.Failed && row.Is.Of(statusColumn) != outcomes.StatusFailed {
+			return true, nil
+		}
+		if hidden {
+			row.Is = row.Is[:len(row.Is)-1]
+		}
+		left--
+		return left > 0, f(row)
+	})
+}
+
 // maxGap is the number of rows between two that are read together: a page has more.
 const maxGap = 64
 
@@ -183,7 +207,7 @@ const maxGap = 64
 // in the order of the dataset or sorted.
 func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, error) {
 	if o.Table != "" {
-		return nil, fault.Errorf(fault.Usage, "leave out --table", "--where, --sort and --failed are about trajectories, and not rows of table %s", o.Table)
+		return nil, fault.Errorf(fault.Usage, "leave out --table", "--where and --sort are about trajectories, and not rows of table %s", o.Table)
 	}
 	if _, err := expression.NewFilter(nil, o.Where); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,6 +49,22 @@ func TestShowReadsOnlyItsColumns(t *testing.T) {
 		if n := moved.Read(); n > light {
 			t.Errorf("%+v: %d of %d bytes were read", o, n, rollout.Bytes)
 		}
+	}
+}
+
+// TestFailedNeedsNoBase shows the failed rows of scores whose rollout is gone.
+func TestFailedNeedsNoBase(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "run")
+	rollout, score := looktest.ScoredRun(t, root, randomtest.Options{Groups: 30, Scored: true, Failures: 0.5}, func(*formats.Trajectory, *formats.Score) {})
+	if err := os.RemoveAll(rollout.URI()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Show(t.Context(), score.URI(), Options{Rows: 3, Failed: true, Columns: []string{"reward"}})
+	if err != nil || len(v.Rows) != 3 || len(v.Rows[0].Is) != 1 {
+		t.Errorf("%+v, %v", v.Rows, err)
+	}
+	if _, err := Show(t.Context(), score.URI(), Options{Rows: 3, Failed: true, Sort: "reward"}); !errors.Is(err, storage.ErrNotExist) {
+		t.Errorf("sorted without its base: %v", err)
 	}
 }
 
