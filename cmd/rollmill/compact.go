@@ -14,7 +14,7 @@ import (
 var compactCommand = cli.Command{
 	Name:    "compact",
 	Heading: settings.KeepHeading,
-	Usage:   "make a dataset's many small files few large ones",
+	Usage:   "merge a dataset's small files",
 	About: `A stage that ran in 1,000 shards leaves 1,000 files or more, and opening each of
 them takes longer than reading it. compact writes the same rows in the same order
 into large files: the identity and the digests stay, datasets made from this one

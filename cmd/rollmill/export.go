@@ -78,10 +78,10 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are "+
 		"several formats; - is stdout").Shown("none").Open().Common()
 	plugin.Choice(d, &o.Per, "row-weight",
-		"give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).
+		"weight rows of sequences so that every `WHAT` contributes equally to the loss", sequences.Pers...).
 		Shown("every weight is 1")
 	plugin.Choice(d, &o.Advantages, "advantages",
-		"make rows with the advantages of `WHAT`: messages, or trajectory, which leaves out those of single messages and their losses",
+		"write advantages of `WHAT`: one per message, or one per trajectory, which leaves out message losses",
 		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
 	backends.DeclareBest(d, &o.Choice)
 	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")

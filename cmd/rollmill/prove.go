@@ -18,7 +18,7 @@ import (
 var proveCommand = cli.Command{
 	Name:    "prove",
 	Heading: settings.LookHeading,
-	Usage:   "compute an epoch's numbers again, and name the first that differs",
+	Usage:   "recompute an epoch's numbers and report the first difference",
 	About: `Makes the scores, the groups, the curated rows and the sequences of an epoch again
 from what is stored, and compares every number with the stored one: rewards,
 advantages, weights, the receipt's counts, and the loss in what the trainer gave

@@ -13,7 +13,7 @@ import (
 var refillCommand = cli.Command{
 	Name:    "refill",
 	Heading: settings.StagesHeading,
-	Usage:   "sample more in an epoch while too few of its groups teach",
+	Usage:   "sample more attempts while too few groups give a training signal",
 	Needs:   "--config, a file with sections rollout, score, group and curate; --root and --epoch",
 	About: `Dynamic sampling: while curate keeps fewer than --target-groups groups, the
 examples that its plan names are attempted again with the same policy, and the

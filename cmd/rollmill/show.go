@@ -26,7 +26,7 @@ import (
 var showCommand = cli.Command{
 	Name:    "show",
 	Heading: settings.LookHeading,
-	Usage:   "print what a dataset adds up to, its rows, a group or a conversation",
+	Usage:   "summarize a dataset, or print its rows, a group or a conversation",
 	About: `Without flags the output is a summary that fits a screen: rows by status, tokens,
 rewards with a histogram, advantages, parameters. With a flag that chooses rows it
 is the whole manifest and a table of the rows. Rows of a thin dataset are joined

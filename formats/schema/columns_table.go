@@ -63,7 +63,7 @@ var trajectoryColumns = slices.Concat(
 	under("artifacts", []Column{
 		{Path: "name", Type: str, Meaning: "path of a file that the attempt left, where the agent worked", Volatile: true, Since: "2.1"},
 		{Path: "bytes", Type: i64, Unit: "bytes", Meaning: "size of the file", Volatile: true, Since: "2.1"},
-		{Path: "content", Type: str, Meaning: "its text; of a file that is none, `data:;base64,` and its bytes; of a long one, the beginning",
+		{Path: "content", Type: str, Meaning: "text; a binary file as a base64 data URI, `data:;base64,`; only the beginning of a long file",
 			Volatile: true, Heavy: true, Since: "2.1"},
 	}),
 	[]Column{

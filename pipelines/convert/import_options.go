@@ -80,10 +80,10 @@ func ImportDefaults() ImportOptions { return ImportOptions{GroupBy: GroupByID, T
 func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.Pairs(&o.Fields, "map",
-		"read the format's field NAME from the column of another name, as `NAME=COLUMN` says, such as "+
+		"read the format's field NAME from COLUMN, written `NAME=COLUMN`, such as "+
 			"messages=conversations; info.score is the member score of the column info").ID("map").Common()
 	d.String(&o.GroupBy, "group-by",
-		"make one group of the trajectories with equal `WHAT`: id (the source's id of the example, else the prompt), "+
+		"group trajectories that share `WHAT`: id (the source's id of the example, else the prompt), "+
 			"prompt, a field of the example or of the metadata such as task.name, or @FILE with lines TRAJECTORY,EXAMPLE").
 		ID("group-by").Common()
 	plugin.Choice(d, &o.Train, "train",

@@ -307,4 +307,4 @@ func trainLast(t *formats.Trajectory) {
 	}
 }
 
-var errNoID = errors.New("it has no id of its own to find in the file of ids")
+var errNoID = errors.New("the row has no id to look up in the id file")

@@ -109,7 +109,7 @@ func (s Identity) Differences(now Identity) []string {
 		case !has:
 			out = append(out, fmt.Sprintf("%s was %s, is not set", name, shown(was)))
 		case shown(was) == shown(is):
-			out = append(out, name+" is another")
+			out = append(out, name+" changed")
 		default:
 			out = append(out, fmt.Sprintf("%s was %s, is %s", name, shown(was), shown(is)))
 		}

@@ -21,7 +21,7 @@ func TestSettingsNameWhatChangedAndKeepNoSecret(t *testing.T) {
 	is := settings(2e-5, map[string]string{"epochs": "4", "token": "hf_other", "new": "x"})
 	got := strings.Join(was.Differences(is), "; ")
 	want := "learning-rate was 0.00001, is 0.00002; settings.epochs was 3, is 4; settings.gone was true, is not set; settings.new was not set, is a text; " +
-		"settings.token is another"
+		"settings.token changed"
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -86,7 +86,7 @@ func DeclareBest(d *plugin.Declarer, c *chat.Choice) *plugin.Setting {
 
 // DeclareRowWeight declares what counts the same in the loss of sequences.
 func DeclareRowWeight(d *plugin.Declarer, p *sequences.Per) {
-	plugin.Choice(d, p, "row-weight", "give sequences the weight with which each `WHAT` counts the same in the loss",
+	plugin.Choice(d, p, "row-weight", "weight sequences so that every `WHAT` contributes equally to the loss",
 		sequences.Pers...).Shown("every weight is 1").ID("row-weight")
 }
 

@@ -203,14 +203,14 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").Shown("10m0s")
 	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").Shown("5")
 	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Shown("500ms")
-	d.Duration(&o.JournalEvery, "journal-every", "make finished trajectories durable at most every `TIME`").Shown("2s")
+	d.Duration(&o.JournalEvery, "journal-every", "save finished trajectories at most every `TIME`").Shown("2s")
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
 		Shown("twice the concurrency, at least 8")
 	d.Int(&o.MaxEngineFailures, "max-engine-failures", "stop when the last `N` calls of a model failed at the engine, or its last ones, "+
 		"and no endpoint answers a test of one token; finished trajectories are kept, and the same command makes the rest; -1 for never").
 		Shown("twice the concurrency, at least 8")
-	plugin.Choice(d, &o.Resume, "resume", "when the process dies, give its attempts the `ANSWERS` that they had: "+
-		"on, strict to fail an attempt that then asks something else, or off to begin it anew", ResumeOn, ResumeStrict, ResumeOff).Shown(ResumeOn)
+	plugin.Choice(d, &o.Resume, "resume", "after a crash, replay recorded `ANSWERS` to the attempts that it interrupted: "+
+		"on; strict: fail an attempt whose requests differ; off: start over", ResumeOn, ResumeStrict, ResumeOff).Shown(ResumeOn)
 	d.Func(func() any { return o.RetryFailed }, func(text string) (err error) {
 		if o.ResumeFailed = text == "resume"; !o.ResumeFailed {
 			o.RetryFailed, err = strconv.ParseBool(text)

@@ -83,7 +83,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		"redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).
 		Shown("none")
 	plugin.Choice(d, &o.Advantages, "advantages",
-		"train by the advantages of `WHAT`: messages, or trajectory, which leaves out those of single messages and their losses",
+		"train by advantages of `WHAT`: one per message, or one per trajectory, which leaves out message losses",
 		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
 	d.Bool(&o.AllowSecrets, "allow-secrets", "upload rows although the audit check keys found a key in them")
 	d.Bool(&o.IgnoreTables, "ignore-pairs",

@@ -31,10 +31,10 @@ func (e *GateError) Fault() (fault.Kind, string) {
 	case "desirable", "undesirable":
 		hint = "KTO needs good and bad answers: choose another --solved-threshold, or read the dataset with --accept-gate " + g.Name
 	case "failed":
-		hint += ". When the cause is mended, rollout --retry-failed makes the failed attempts again (train: --set " +
+		hint += ". After fixing the cause, rollout --retry-failed repeats the failed attempts (train: --set " +
 			"rollout.retry-failed=true); if that changed the agent or a setting, rollout --overwrite makes all of them again"
 	case "unscored":
-		hint += ". When the cause is mended, remove the scores and score again"
+		hint += ". After fixing the cause, delete the scores and run score again"
 	}
 	return fault.Gate, hint
 }

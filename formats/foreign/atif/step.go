@@ -47,7 +47,7 @@ func (r *run) step(raw []byte) error {
 	source := in.Text("source", o.Get("source"))
 	role, known := roles[source]
 	if in.Err == nil && !known {
-		return fmt.Errorf("source is %q, which is none of system, user and agent", source)
+		return fmt.Errorf("unknown source %q; use system, user or agent", source)
 	}
 	m := formats.Message{Role: role, Reasoning: in.Text("reasoning_content", o.Get("reasoning_content"))}
 	content(&in, "message", o.Get("message"), &m)

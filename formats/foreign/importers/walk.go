@@ -33,7 +33,7 @@ func (c *Conversation) Follow(m formats.Message, want func(known *formats.Messag
 	return at, false
 }
 
-// Again returns the branch of an answer that is added next: a retry when its
+// Again returns the branch name for the next answer: a retry when its
 // prompt has an answer.
 func (c *Conversation) Again() string {
 	if c.index(); c.followed[c.at].sampled {

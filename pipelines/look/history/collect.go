@@ -50,7 +50,7 @@ func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 	}
 	if len(run.Epochs) == 0 {
 		return run, fault.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0",
-			storage.ErrNotExist, "no epoch has a finished rollout: there is none in epoch-0, nor in another")
+			storage.ErrNotExist, "no epoch has a finished rollout")
 	}
 	slices.SortFunc(run.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	run.Gaps = gaps(run.Epochs)

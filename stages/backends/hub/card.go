@@ -75,7 +75,7 @@ func ours(path string) bool {
 
 const (
 	cardFile = "README.md"
-	cardMark = "<!-- rollmill writes this card anew with each batch; take this line out to keep your own -->"
+	cardMark = "<!-- rollmill overwrites this card with each batch; delete this line to keep your edits -->"
 )
 
 // card returns the repository's README.md; "" if a person wrote their own.

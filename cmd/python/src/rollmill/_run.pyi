@@ -466,7 +466,7 @@ def run(
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
 ) -> Result:
-    """sample more in an epoch while too few of its groups teach"""
+    """sample more attempts while too few groups give a training signal"""
 
 @overload
 def run(
@@ -638,7 +638,7 @@ def run(
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
 ) -> Result:
-    """print what a dataset adds up to, its rows, a group or a conversation"""
+    """summarize a dataset, or print its rows, a group or a conversation"""
 
 @overload
 def run(
@@ -821,7 +821,7 @@ def run(
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
 ) -> Result:
-    """compute an epoch's numbers again, and name the first that differs"""
+    """recompute an epoch's numbers and report the first difference"""
 
 @overload
 def run(
@@ -1101,7 +1101,7 @@ def run(
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
 ) -> Result:
-    """make a dataset's many small files few large ones"""
+    """merge a dataset's small files"""
 
 @overload
 def run(

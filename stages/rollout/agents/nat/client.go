@@ -94,7 +94,7 @@ func refusal(route string, status int, text string) error {
 		return failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
 	case status == http.StatusAccepted:
 		return fault.Permanent(failure(outcomes.FailAgentExit,
-			"the workflow waits for a person, which a rollout has none of: %s", text))
+			"the workflow waits for a person, and no person answers in a rollout: %s", text))
 	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
 		return fault.Permanent(failure(outcomes.FailAgentExit, "the workflow failed: %s", text))
 	case status == http.StatusUnprocessableEntity:

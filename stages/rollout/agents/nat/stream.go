@@ -65,7 +65,7 @@ func (s *stream) record(line []byte, event string) string {
 	case string(name) == "data" && event == "error":
 		s.fail(rest)
 	case string(name) == "data" && event != "" && s.failed == nil:
-		s.failed = failure(outcomes.FailAgentExit, "the workflow waits for a person (%s), which a rollout has none of", event)
+		s.failed = failure(outcomes.FailAgentExit, "the workflow waits for a person (%s), and no person answers in a rollout", event)
 	case string(name) == "data":
 		s.data(rest)
 	case string(name) == "intermediate_data":

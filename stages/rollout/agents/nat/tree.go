@@ -130,7 +130,7 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *age
 	for i, e := range l.Content {
 		if e.Logprob == nil || math.IsNaN(*e.Logprob) || *e.Logprob > 0 {
 			m.Logprobs = nil
-			return failure(outcomes.FailBadLogprobs, "logprob %d of an answer is none", i)
+			return failure(outcomes.FailBadLogprobs, "logprob %d of an answer is not a number", i)
 		}
 		m.Logprobs = append(m.Logprobs, float32(*e.Logprob))
 		if id, ok := tokenID(e.Token, e.ID); ok && len(ids) == i {
