@@ -57,7 +57,8 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 	f := &Filter{statuses: statuses}
 	for _, s := range statuses {
 		if !slices.Contains(outcomes.Statuses, s) {
-			return nil, fault.Errorf(fault.Usage, "it is one of "+strings.Join(outcomes.Statuses, ", "), "--status %q is no status", s)
+			return nil, fault.Errorf(fault.Usage, "it is one of "+strings.Join(outcomes.Statuses, ", "),
+				"--status %q is no status", s)
 		}
 	}
 	if where == "" {
@@ -65,7 +66,8 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 	}
 	var err error
 	if f.where, err = Condition(where, Row{}); err != nil {
-		return nil, fault.Errorf(fault.Usage, "write a condition such as reward > 0.5 && sampled_tokens < 4000", "--where %q: %v", where, err)
+		return nil, fault.Errorf(fault.Usage, "write a condition such as reward > 0.5 && sampled_tokens < 4000",
+			"--where %q: %v", where, err)
 	}
 	return f, nil
 }

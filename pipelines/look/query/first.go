@@ -27,7 +27,8 @@ func First(ctx context.Context, d *dataset.Dataset, q Query, from int64, limit i
 		read.KeepFooters(keptFooters)
 	}
 	best := &top{descending: q.Order.Descending, limit: limit}
-	for rows := int64(firstPart); from < d.Rows && (q.Order.By != "" || len(best.rows) < limit); rows = min(4*rows, maxPart) {
+	rows := int64(firstPart)
+	for ; from < d.Rows && (q.Order.By != "" || len(best.rows) < limit); rows = min(4*rows, maxPart) {
 		s.Part = &dataset.Range{First: from, Rows: min(rows, d.Rows-from)}
 		if err := best.part(ctx, s, q); err != nil {
 			return nil, err

@@ -30,7 +30,8 @@ func RangeOf[R int64 | uint32](rows []R) dataset.Range {
 }
 
 // eachOf calls f with ascending rows of a table, which it reads in one go.
-func eachOf[T any, R int64 | uint32](ctx context.Context, d *dataset.Dataset, table string, rows []R, f func(row R, t *T)) error {
+func eachOf[T any, R int64 | uint32](ctx context.Context, d *dataset.Dataset, table string, rows []R,
+	f func(row R, t *T)) error {
 	row := rows[0]
 	for t, err := range dataset.Each[T](ctx, d, table, RangeOf(rows)) {
 		if err != nil {

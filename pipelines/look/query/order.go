@@ -144,8 +144,9 @@ func (x *Index) byID() []uint32 {
 		slices.SortFunc(rows, func(a, b uint32) int { return cmp.Compare(x.ids.other[a], x.ids.other[b]) })
 		return rows
 	}
-	rows = resorted(rows, func(row uint32) uint64 { return uint64(binary.BigEndian.Uint32(x.ids.packed[row*idBytes+8:])) }, false)
-	return resorted(rows, func(row uint32) uint64 { return binary.BigEndian.Uint64(x.ids.packed[row*idBytes:]) }, false)
+	end := func(row uint32) uint64 { return uint64(binary.BigEndian.Uint32(x.ids.packed[row*idBytes+8:])) }
+	start := func(row uint32) uint64 { return binary.BigEndian.Uint64(x.ids.packed[row*idBytes:]) }
+	return resorted(resorted(rows, end, false), start, false)
 }
 
 // digitBits is the size of the digits of a radix sort: so few that the places where

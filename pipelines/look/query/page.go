@@ -51,7 +51,8 @@ const (
 func (x *Index) Trajectories() List {
 	one := []uint32{0}
 	member := func(row uint32) []uint32 { one[0] = row; return one }
-	return List{x, ofRows, x.Rows, expression.Row{}, x.rowFiller, func(name string) *column { return x.columns[name] }, x.ids.of, member}
+	column := func(name string) *column { return x.columns[name] }
+	return List{x, ofRows, x.Rows, expression.Row{}, x.rowFiller, column, x.ids.of, member}
 }
 
 // GroupList returns the list of the groups.

@@ -18,8 +18,8 @@ const maxRecent = 4
 
 func newIndex(s *Sources) *Index {
 	n := min(s.rows().Rows, MaxRows)
-	x := &Index{From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, epoch: newCoded[int64](n), generation: newCoded[int64](n),
-		policy: newCoded[int64](n), reward: slices.Repeat([]float64{math.NaN()}, int(n)),
+	x := &Index{From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, epoch: newCoded[int64](n),
+		generation: newCoded[int64](n), policy: newCoded[int64](n), reward: slices.Repeat([]float64{math.NaN()}, int(n)),
 		advantage: slices.Repeat([]float64{math.NaN()}, int(n)),
 		orders: kept.New[[]uint32](maxRecent), finds: kept.New[set](maxRecent)}
 	for _, w := range x.texts() {
@@ -233,7 +233,8 @@ func (x *Index) complete() {
 	x.columns = map[string]*column{"trajectory_id": {text: x.ids.of}, "reward": numbers(x.reward),
 		"advantage": numbers(x.advantage), "prompt_tokens": numbers(x.prompt), "completion_tokens": numbers(x.completion),
 		"sampled_tokens": numbers(x.sampled)}
-	for name, c := range map[string]*coded[int64]{"epoch": &x.epoch, "generation": &x.generation, "policy_version": &x.policy} {
+	integers := map[string]*coded[int64]{"epoch": &x.epoch, "generation": &x.generation, "policy_version": &x.policy}
+	for name, c := range integers {
 		x.columns[name] = &column{number: func(row uint32) float64 { return float64(c.of(row)) }}
 	}
 	first := x.From.rows().First

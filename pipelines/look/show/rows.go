@@ -179,7 +179,8 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 }
 
 // inOrder calls f with the first rows of a range, or the first that failed. It needs no base.
-func inOrder(ctx context.Context, d *dataset.Dataset, o Options, names []string, rows dataset.Range, f func(Row) error) error {
+func inOrder(ctx context.Context, d *dataset.Dataset, o Options, names []string, rows dataset.Range,
+	f func(Row) error) error {
 	if !o.Failed || o.Rows == 0 {
 		rows.Rows = min(rows.Rows, int64(o.Rows)) // none: a column that does not exist is still an error
 	}
@@ -207,7 +208,8 @@ const maxGap = 64
 // in the order of the dataset or sorted.
 func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, error) {
 	if o.Table != "" {
-		return nil, fault.Errorf(fault.Usage, "leave out --table", "--where and --sort are about trajectories, and not rows of table %s", o.Table)
+		return nil, fault.Errorf(fault.Usage, "leave out --table",
+			"--where and --sort are about trajectories, and not rows of table %s", o.Table)
 	}
 	if _, err := expression.NewFilter(nil, o.Where); err != nil {
 		return nil, err
