@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
+	"github.com/rollmill/rollmill/storage/regular"
 	"github.com/rollmill/rollmill/storage/scratch"
 )
 
@@ -146,7 +147,7 @@ func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (P
 	switch {
 	case ctx.Err() != nil:
 		return proof, ctx.Err()
-	case errors.Is(err, fault.ErrInvalid) && !errors.Is(err, storage.ErrNotExist):
+	case errors.Is(err, fault.ErrInvalid) && !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, regular.ErrNot):
 		proof.Damage = cmp.Or(proof.Damage, err.Error())
 		return proof, nil
 	case err != nil:

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -185,8 +184,6 @@ func (h host) hold() (held <-chan struct{}, release func()) {
 	}
 	return waits, func() { close(goes) }
 }
-
-func lineCount(body []byte) int { return bytes.Count(body, []byte("\n")) }
 
 // said is a message's text.
 func (m *chatText) said() string {
