@@ -4,10 +4,7 @@
 // line in All, and a test that calls ruletest.Run.
 package rules
 
-import (
-	"github.com/rollmill/rollmill/stages/curate"
-	"github.com/rollmill/rollmill/stages/plugin"
-)
+import "github.com/rollmill/rollmill/stages/plugin"
 
 // All are the rules that curate runs, after failed and unscored members are
 // dropped.
@@ -31,14 +28,3 @@ var All = plugin.NewRegistry("rule",
 	BestOf,
 	Limit,
 )
-
-// eachRow returns a rule that judges every trajectory by itself.
-func eachRow(judge func(curate.Batch, curate.Row) curate.Verdict) curate.Rule {
-	return curate.Rule{Rows: func(b curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
-		verdicts := make([]curate.Verdict, len(rows))
-		for i, r := range rows {
-			verdicts[i] = judge(b, r)
-		}
-		return verdicts
-	}}
-}

@@ -4,10 +4,7 @@
 package rewards
 
 import (
-	"context"
-
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/echo"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
@@ -34,25 +31,3 @@ var All = plugin.NewRegistry("reward",
 	echo.Kind,
 	Stored,
 )
-
-// ofRow is a reward that needs nothing but the row.
-type ofRow struct {
-	description score.Description
-	value       func(*score.Row) score.Value
-}
-
-func newOfRow(d score.Description, value func(*score.Row) score.Value) score.Reward {
-	d.Immediate = true
-	return ofRow{d, value}
-}
-
-func (r ofRow) Describe() score.Description { return r.description }
-
-func (r ofRow) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		values[i] = r.value(row)
-	}
-	return ctx.Err()
-}
-
-func (ofRow) Close() error { return nil }

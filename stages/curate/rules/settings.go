@@ -66,3 +66,14 @@ func notNegative(s plugin.Settings) error {
 	}
 	return nil
 }
+
+// eachRow returns a rule that judges every trajectory by itself.
+func eachRow(judge func(curate.Batch, curate.Row) curate.Verdict) curate.Rule {
+	return curate.Rule{Rows: func(b curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+		verdicts := make([]curate.Verdict, len(rows))
+		for i, r := range rows {
+			verdicts[i] = judge(b, r)
+		}
+		return verdicts
+	}}
+}
