@@ -71,7 +71,7 @@ type Curated struct {
 	Detail     string   `json:"detail,omitempty"`
 	Rules      []string `json:"rules,omitempty"` // the rules that ran, in order
 
-	RowsDigest string
+	RowsDigest string `json:"-"`
 }
 
 func (a Appearance) String() string { return fmt.Sprintf("%s, row %d", a.URI, a.Row) }
