@@ -54,11 +54,6 @@ func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	return reader.NewHeadReader[T](f, first, rows)
 }
 
-// NewPartReader is reader.NewPartReader.
-func NewPartReader[T any](f *File, first, rows int64, keep func(column string) bool) (*Reader[T], error) {
-	return reader.NewPartReader[T](f, first, rows, keep)
-}
-
 // NewForeignReader is reader.NewForeignReader.
 func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T], map[string]bool, error) {
 	return reader.NewForeignReader[T](f, wanted, first, rows)

@@ -220,25 +220,13 @@ func (c *cursor) inherit(spent *cursor) {
 // NewHeadReader returns a reader of rows without their payload: fields with the
 // tag rollmill:"payload" stay empty, and their columns are not fetched.
 func NewHeadReader[T any](f *layout.File, first, rows int64) (*Reader[T], error) {
-	return NewPartReader[T](f, first, rows, nil)
-}
-
-// NewPartReader returns a reader of rows with only those columns of their payload
-// for which keep returns true, none if it is nil. Its argument is a column's name, as
-// in "messages.content".
-func NewPartReader[T any](f *layout.File, first, rows int64, keep func(column string) bool) (*Reader[T], error) {
 	r, err := NewReader[T](f, first, rows)
 	if err != nil {
 		return nil, err
 	}
-	r.dropPayload(keep)
-	return r, nil
-}
-
-// dropPayload drops the columns of the payload, except those to keep.
-func (r *reader) dropPayload(keep func(column string) bool) {
-	r.leaves = slices.DeleteFunc(r.leaves, func(l *layout.Leaf) bool { return l.Payload && (keep == nil || !keep(l.Name)) })
+	r.leaves = slices.DeleteFunc(r.leaves, func(l *layout.Leaf) bool { return l.Payload })
 	layout.FirstMakes(r.leaves)
+	return r, nil
 }
 
 // LeaveOut makes the reader leave out columns, which are not fetched either, and
