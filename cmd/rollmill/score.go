@@ -158,7 +158,7 @@ func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
 		}
 		failed = append(failed, fmt.Errorf("epoch %d: %w", e, err))
 		var every *fault.Error // of the settings, a spent budget or a server: the next epoch's too
-		if ctx.Err() != nil || errors.As(err, &every) && every.Kind != fault.Failed {
+		if ctx.Err() != nil || errors.As(err, &every) && every.Kind != fault.Failed && every.Kind != fault.Input && every.Kind != fault.Gate {
 			break
 		}
 	}
