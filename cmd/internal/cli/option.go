@@ -95,7 +95,7 @@ func (o *option) chosen() bool {
 func (o *option) refused(where, text string, err error) error {
 	var staged *fault.Error
 	switch {
-	case errors.As(err, &staged):
+	case errors.As(err, &staged) && staged.Kind != fault.Input: // of a file that the value names, it is of the value
 		return staged
 	case fault.HintOf(err) != "":
 		return Usagef(fault.HintOf(err), "%s: %w", where, err)
