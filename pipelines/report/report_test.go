@@ -251,7 +251,7 @@ func TestCurriculumStateFields(t *testing.T) {
 
 func TestMissingRunError(t *testing.T) {
 	_, err := Make(context.Background(), Options{Root: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "epoch-0") {
+	if err == nil || !strings.Contains(err.Error(), "no epoch has a finished rollout") {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func TestTrajectoryPages(t *testing.T) {
 			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "which token ids do not hold", "prefix_break"},
 		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent",
 			"does not train: its call is not to the target: search_agent",
-			"Candidates", "instead of", "I guess.", "is in one sequence"},
+			"Candidates", "instead of", "I guess.", "in exactly one sequence"},
 		"failed": {"trains: no", "curate dropped it, failed", "agent_exit", "exit status 1: &lt;b&gt;Traceback", "no reward: failed",
 			"None: no token was sampled", "no_reward"},
 		"other": {"trains: no", "curate dropped it, length", "900 tokens &lt;i&gt;more", "previous in group", "does not train: the trajectory does not"},
