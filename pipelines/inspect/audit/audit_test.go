@@ -126,7 +126,7 @@ func TestOnlyAndSkip(t *testing.T) {
 		only, skip, want []string
 	}{
 		{nil, nil, []string{"branches", "partial_logprobs", "rows"}},
-		{[]string{"logprobs", "flat"}, nil, []string{"partial_logprobs"}},
+		{[]string{"partial_logprobs", "flat"}, nil, []string{"partial_logprobs"}},
 		{nil, []string{"rows"}, []string{"branches", "partial_logprobs"}},
 		{[]string{"rows", "branches"}, []string{"rows"}, []string{"branches"}},
 	} {
@@ -149,7 +149,7 @@ func TestOnlyAndSkip(t *testing.T) {
 	if a := audited(t, w.root, "flat", "failures"); len(a.Findings) > 0 {
 		t.Errorf("%+v", a.Findings)
 	}
-	if a := audited(t, w.root, "logprobs"); a.Worst() != validate.Damage {
+	if a := audited(t, w.root, "partial_logprobs"); a.Worst() != validate.Damage {
 		t.Errorf("a dataset that cannot be read is not reported: %+v", a.Findings)
 	}
 }
