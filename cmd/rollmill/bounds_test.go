@@ -43,9 +43,9 @@ var recursion = map[string]string{
 	"formats/arrow textAt":       "into a dictionary's values, once; maxDepth bounds the schema",
 	"formats/jsontext checkKeys": "as deep as the Go type of the answer",
 	"formats/jsontext encoderOf": "as deep as the Go type of the rows",
-	"formats/parquet typ":        "as deep as a schema may be: see maxNesting",
 	"formats/parquet bytes":      "as deep as the Go type of the rows",
 	"formats/parquet value":      "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
+	"formats/parquet valueType":  "as deep as a schema may be: see maxNesting",
 	"formats/parquet addNested":  "as deep as the Go type of the rows",
 }
 

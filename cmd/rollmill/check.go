@@ -164,7 +164,8 @@ func probes(o train.Options) []probe {
 func foundExamples(o train.Options) (string, error) {
 	found := fmt.Sprintf("%d to train on", o.Rollout.Examples.Len())
 	if o.Rollout.Examples.Len() == 0 {
-		return "", fault.Invalid(o.Rollout.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?",
+		return "", fault.Invalid(o.Rollout.ExamplesRef.URI,
+			"is it the right file, and do --allow and --deny leave any?",
 			nil, "there is no example in it")
 	}
 	if o.Validation != nil {
@@ -288,7 +289,8 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 		ids += "; if this is a gateway, ask the engine behind it: some gateways drop them"
 	}
 	if f.Templated != nil && !*f.Templated {
-		return "", fault.Errorf(fault.Failed, "what it samples from is not what its template says: compare its chat template, and its settings for it",
+		return "", fault.Errorf(fault.Failed,
+			"what it samples from is not what its template says: compare its chat template, and its settings for it",
 			"%q: the ids of its prompt are not those that its route /tokenize gives the same messages", storage.Redact(url))
 	} else if f.Templated != nil {
 		ids += "; its prompt is that of its template"

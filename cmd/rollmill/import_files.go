@@ -109,7 +109,8 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		strings.Join(format.Extensions, ", ") + " are read"
 	switch {
 	case len(files) == 0 && other != "":
-		return nil, fault.Invalid(storage.Redact(uri), hint, nil, "no file to import among those that are there, such as %q", other)
+		return nil, fault.Invalid(storage.Redact(uri), hint, nil,
+			"no file to import among those that are there, such as %q", other)
 	case len(files) == 0:
 		return nil, fault.Invalid(storage.Redact(uri), hint, storage.ErrNotExist, "no file to import")
 	}

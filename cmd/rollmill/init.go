@@ -119,7 +119,8 @@ func (c *initSettings) readTasks(ctx context.Context) error {
 	}
 	file, _, err := settings.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
-		return fault.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
+		return fault.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist,
+			"no task file")
 	}
 	if err != nil {
 		return err

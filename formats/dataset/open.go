@@ -90,7 +90,8 @@ func (d *Dataset) Known() error {
 	if !d.newer() {
 		return nil
 	}
-	return fault.Invalid(d.URI(), manifest.UpgradeHint, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
+	return fault.Invalid(d.URI(), manifest.UpgradeHint, nil,
+		"it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
 		d.Schema, schema.Version)
 }
 

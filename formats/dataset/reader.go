@@ -75,7 +75,8 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 			nil, "has no table %q", table)
 	}
 	if r.First < 0 || r.Rows < 0 || r.First > t.Rows || r.Rows > t.Rows-r.First {
-		return nil, fault.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
+		return nil, fault.Invalid(d.URI(), "", nil,
+			"rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
 	switch {

@@ -69,7 +69,8 @@ func (d *Dataset) OpenRef(ctx context.Context, r manifest.Ref) (*Dataset, error)
 		return out, out.checkSizes(ctx, d, r)
 	}
 	if what := out.changed(r.Files); what != "" {
-		return nil, fault.Invalid(d.URI(), "put it back, or make this dataset again", nil, "its %s %q changed since: %s",
+		return nil, fault.Invalid(d.URI(), "put it back, or make this dataset again", nil,
+			"its %s %q changed since: %s",
 			r.Role, out.URI(), what)
 	}
 	return nil, fault.Invalid(d.URI(), "make this dataset again", nil,

@@ -71,7 +71,8 @@ func (d *Dataset) verifyRows(ctx context.Context, table string) error {
 // SameRows compares the digest of a table's rows with the manifest.
 func (d *Dataset) SameRows(table string, got formats.RowsDigest) error {
 	if t, _ := d.TableOf(table); got != t.RowsDigest && !d.newer() {
-		return fault.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
+		return fault.Invalid(d.URI(), "", nil,
+			"table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
 	}
 	return nil
 }
@@ -100,7 +101,8 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum forma
 		if t, wide := any(row).(*formats.Trajectory); wide && !d.newer() {
 			written := t.PayloadDigest
 			if t.SetPayloadDigest(); t.PayloadDigest != written {
-				return sum, fault.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
+				return sum, fault.Invalid(d.URI(), "", nil,
+					"the payload digest of trajectory %q is %s; its row says %s",
 					t.TrajectoryID, t.PayloadDigest, written).InRow(at)
 			}
 		}

@@ -279,7 +279,8 @@ func (p *picker) missing() error {
 	}
 	for _, f := range p.filters {
 		if !p.columns[f.column] {
-			return fault.Invalid(p.name, "the columns are "+quoted(p.report.Columns), nil, "the %s filter names column %q, which no row has",
+			return fault.Invalid(p.name, "the columns are "+quoted(p.report.Columns), nil,
+				"the %s filter names column %q, which no row has",
 				f.list, f.column)
 		}
 	}

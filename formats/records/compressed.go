@@ -73,7 +73,8 @@ func (f *inflated) Read(p []byte) (n int, err error) {
 		err = io.ErrUnexpectedEOF // readers take an error that wraps io.EOF for the end
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fault.Invalid(f.name, "it was cut short, or is not compressed as its name says", err, "it cannot be inflated")
+		err = fault.Invalid(f.name, "it was cut short, or is not compressed as its name says", err,
+			"it cannot be inflated")
 	}
 	f.err = err
 	return n, err

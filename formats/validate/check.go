@@ -93,7 +93,8 @@ func Named(checks []Check, names []string) (map[string]bool, error) {
 			for i := range checks {
 				names[i] = checks[i].Name
 			}
-			return nil, fault.Errorf(fault.Usage, "the checks are "+strings.Join(names, ", "), "there is no check %q", name)
+			return nil, fault.Errorf(fault.Usage, "the checks are "+strings.Join(names, ", "),
+				"there is no check %q", name)
 		}
 	}
 	return out, nil

@@ -247,7 +247,8 @@ func (e *export) sound(rows []formats.Trajectory) (bool, error) {
 		return true, nil
 	}
 	if p := problems[0]; !e.Lossy {
-		return false, fault.Invalid(e.report.In, "--lossy leaves such groups out, and counts them; curate drops them", nil,
+		return false, fault.Invalid(e.report.In,
+			"--lossy leaves such groups out, and counts them; curate drops them", nil,
 			"format %s cannot hold group %q: %s", whole[0].File.Name, rows[0].Group(),
 			strings.TrimSpace(p.TrajectoryID+" "+p.Reason+" "+p.Detail))
 	}
@@ -304,10 +305,12 @@ func (e *export) end() error {
 				"%s would have no row: %s", w.Name, w.Skipped)
 		}
 		if why := w.Balance.OneClass(); why != "" {
-			return fault.Invalid(e.report.In, "label with another --solved-threshold of group, or export more groups", nil, "%s: %s", w.Name, why)
+			return fault.Invalid(e.report.In, "label with another --solved-threshold of group, or export more groups", nil,
+				"%s: %s", w.Name, why)
 		}
 		if w.File.Format.Of != exporters.Rows && e.scattered() {
-			return fault.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil,
+			return fault.Invalid(e.report.In,
+				"export what curate makes of it: there the rows of a group are adjacent", nil,
 				"format %s is made from whole groups, and the rows of a group are not adjacent", w.File.Name)
 		}
 		e.report.Files = append(e.report.Files, Written{Format: w.File.Name, Entry: w.Entry, Dropped: e.losses[w.File.Name]})

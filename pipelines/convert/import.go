@@ -132,7 +132,8 @@ func (o *ImportOptions) Validate() error {
 	for name, to := range o.Fields {
 		role := importers.IsRole(name) && slices.Contains(known, importers.RoleField.Name)
 		if role && !slices.Contains(importers.Roles, to) {
-			return fault.Errorf(fault.Usage, "roles are "+strings.Join(importers.Roles, ", "), "import: --map %s=%s names no role", name, to)
+			return fault.Errorf(fault.Usage, "roles are "+strings.Join(importers.Roles, ", "),
+				"import: --map %s=%s names no role", name, to)
 		}
 		if !role && !slices.Contains(known, name) {
 			return fault.Errorf(fault.Usage, plugin.Nearest(name, known, help),

@@ -189,7 +189,8 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
 	}
 	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
-		return nil, fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "),
+		return nil, fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)),
+			", "),
 			"eval: no example has a field %q", field)
 	}
 	var out []Slice

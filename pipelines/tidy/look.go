@@ -163,7 +163,8 @@ func (r *root) receipt(ctx context.Context, key, dir string) error {
 	var receipt receipts.Receipt
 	if err := json.Unmarshal(data, &receipt); err != nil {
 		r.waiting[epochOf(dir)] = "its receipt cannot be read"
-		r.problems = append(r.problems, fault.Invalid(storage.Join(r.bucket.URI(), key), "", err, "not a receipt").Error())
+		r.problems = append(r.problems, fault.Invalid(storage.Join(r.bucket.URI(), key), "", err,
+			"not a receipt").Error())
 		return nil
 	}
 	r.receipts[dir] = true

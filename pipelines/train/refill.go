@@ -43,7 +43,8 @@ func (r Refill) validate(drawn bool) error {
 			"refill: the plan is drawn for the next epoch, and does not say what this one lacks")
 	}
 	if r.Rounds < 0 || r.Groups < 0 || r.Groups > 0 && r.Rounds == 0 {
-		return fault.Errorf(fault.Usage, "give --refill-rounds a number, such as 2", "--refill-rounds %d, --target-groups %d", r.Rounds, r.Groups)
+		return fault.Errorf(fault.Usage, "give --refill-rounds a number, such as 2",
+			"--refill-rounds %d, --target-groups %d", r.Rounds, r.Groups)
 	}
 	return nil
 }

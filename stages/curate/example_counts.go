@@ -106,7 +106,8 @@ func (e *exampleCounts) addPrevious(ctx context.Context, in *input) error {
 	all := dataset.Range{Rows: in.previous.Tables[schema.TableExamples].Rows}
 	for x, err := range dataset.Each[decision.ExampleStats](ctx, in.previous, schema.TableExamples, all) {
 		if err == nil && int(x.LastEpoch) >= in.epoch {
-			err = fault.Invalid(in.previous.URI(), "give --previous the dataset that curate wrote in the epoch before", nil,
+			err = fault.Invalid(in.previous.URI(),
+				"give --previous the dataset that curate wrote in the epoch before", nil,
 				"--previous: table %s has attempts of epoch %d, and this is epoch %d", schema.TableExamples, x.LastEpoch, in.epoch)
 		}
 		if err != nil {

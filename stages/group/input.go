@@ -99,7 +99,8 @@ func (src *input) continues(ctx context.Context, o *Options, baselines map[strin
 	}
 	var s training.GroupState
 	if err := json.Unmarshal(src.from.State, &s); err != nil || s.Estimator != o.Estimator.Name {
-		return fault.Invalid(src.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
+		return fault.Invalid(src.from.URI(), "name groups of the same estimator", err,
+			"--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
 	}
 	maps.Copy(baselines, s.Baselines)
 	return nil

@@ -122,7 +122,8 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 			return err
 		}
 		if is && met[i] {
-			return fault.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id",
+			return fault.Invalid(d.URI(),
+				"the trajectories of an example must be adjacent; sort the dataset by example_id",
 				nil, "example %q occurs twice", g.example).InRow(g.first)
 		}
 		if is {
@@ -142,7 +143,8 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 	})
 	b.tasks = planning.Listed(list)
 	if err == nil && n < len(met) {
-		err = fault.Invalid(d.URI(), "curate what was made of it", nil, "it lacks %d of the planned examples", len(met)-n)
+		err = fault.Invalid(d.URI(), "curate what was made of it", nil,
+			"it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
 }

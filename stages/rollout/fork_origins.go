@@ -66,7 +66,8 @@ func (o Options) openOrigins(ctx context.Context, t planning.Tasks) (*origins, e
 	}
 	for trajectory, row := range out.rows {
 		if row < 0 {
-			return nil, fault.Invalid(o.Plan.Dataset.URI(), "curate again", nil, "the plan forks trajectory %q, which is not in %q", trajectory, out.d.URI())
+			return nil, fault.Invalid(o.Plan.Dataset.URI(), "curate again", nil,
+				"the plan forks trajectory %q, which is not in %q", trajectory, out.d.URI())
 		}
 	}
 	return out, nil

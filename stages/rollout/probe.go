@@ -81,7 +81,8 @@ func (o Options) lost(ctx context.Context, model, api string) (lost *fault.Error
 			lost = remote.Refuses(mend, keyFrom, "%w (model %q)", err, model)
 		case mend != "":
 		case errors.As(err, &failed) && failed.Retry:
-			lost = fault.Errorf(fault.Temporary, "is the engine up? look at its log; then run the same command again, which makes the rest",
+			lost = fault.Errorf(fault.Temporary,
+				"is the engine up? look at its log; then run the same command again, which makes the rest",
 				"%w (model %q)", err, model)
 		default:
 			return nil

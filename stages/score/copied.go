@@ -61,7 +61,8 @@ func (src *input) openCopies(ctx context.Context, o Options) error {
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
-		return fault.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
+		return fault.Invalid(d.URI(), "score the trajectories again", err,
+			"its manifest does not say which rewards it has")
 	}
 	src.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{},
 		steps: map[string]bool{}}

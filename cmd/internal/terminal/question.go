@@ -26,7 +26,8 @@ func (s *Console) Ask(question, otherwise string, check func(string) error) (str
 	for {
 		fmt.Fprintf(s.Stderr, "%s [%s] ", question, otherwise)
 		if !s.answers.Scan() {
-			return "", fault.Errorf(fault.Usage, "give the answers as flags", "no answer: %w", cmp.Or(s.answers.Err(), io.EOF))
+			return "", fault.Errorf(fault.Usage, "give the answers as flags",
+				"no answer: %w", cmp.Or(s.answers.Err(), io.EOF))
 		}
 		answer := strings.TrimSpace(s.answers.Text())
 		if answer == "" {

@@ -42,7 +42,8 @@ func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *recei
 		if gate := (*manifest.GateError)(nil); errors.As(err, &gate) {
 			hint = "look at the rows with `rollmill show " + gate.URI + "`; --accept-gate " + gate.Gates[0].Name + " accepts them"
 		}
-		err = fault.Errorf(fault.Failed, hint, "the batch was trained, and its receipt is %s; what the trainer gave back: %w", storage.Redact(at), err)
+		err = fault.Errorf(fault.Failed, hint,
+			"the batch was trained, and its receipt is %s; what the trainer gave back: %w", storage.Redact(at), err)
 	}
 	return report, err
 }
@@ -99,7 +100,8 @@ func givenBack(ctx context.Context, receipt *receipts.Receipt, beside string) (s
 	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return named(uri) == backends.EchoFile || named(uri) == lines })
 	kept := storage.Join(beside, backends.EchoFile)
 	if at < 0 {
-		return "", fault.Errorf(fault.Failed, "leave --echo out; backends command and tinker can, and a program must be written for it",
+		return "", fault.Errorf(fault.Failed,
+			"leave --echo out; backends command and tinker can, and a program must be written for it",
 			"submit: the trainer gave nothing back: it named no %s and no %s among its files", backends.EchoFile, lines)
 	}
 	uri := receipt.Files[at]

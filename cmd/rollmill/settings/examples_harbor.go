@@ -53,7 +53,8 @@ func copyTasks(ctx context.Context, uri, to string) error {
 		}
 		name := filepath.FromSlash(o.Key)
 		if !filepath.IsLocal(name) {
-			return fault.Invalid(storage.Redact(storage.Join(bucket.URI(), o.Key)), "", nil, "not a name of a file in a task")
+			return fault.Invalid(storage.Redact(storage.Join(bucket.URI(), o.Key)), "", nil,
+				"not a name of a file in a task")
 		}
 		data, err := bucket.Read(ctx, o.Key)
 		if err == nil {

@@ -148,7 +148,8 @@ func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object
 		return slices.ContainsFunc(known, func(c schema.Column) bool { return c.Path == name })
 	})
 	if refuse && len(columns) > 0 {
-		return nil, fault.Invalid(place, manifest.UpgradeHint, nil, "the journal segment has columns that this version does not know and would lose: %s",
+		return nil, fault.Invalid(place, manifest.UpgradeHint, nil,
+			"the journal segment has columns that this version does not know and would lose: %s",
 			strings.Join(columns, ", "))
 	}
 	return parquet.ReadAll(r.Read, f.Rows())

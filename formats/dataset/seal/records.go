@@ -26,7 +26,8 @@ func ReadRecord(ctx context.Context, b *storage.Bucket, r Build, shard int) (man
 		return manifest.Record{}, err
 	}
 	if rec.Identity != r.Identity || rec.Shards != r.Of || rec.Shard != shard {
-		return manifest.Record{}, fault.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
+		return manifest.Record{}, fault.Invalid(place, "", nil,
+			"the record is of shard %d of %d, identity %q", rec.Shard,
 			rec.Shards, rec.Identity)
 	}
 	return rec, nil

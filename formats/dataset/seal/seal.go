@@ -32,7 +32,8 @@ func Dataset(ctx context.Context, uri string) (*manifest.Manifest, error) {
 func Find(ctx context.Context, b *storage.Bucket) (*manifest.Manifest, error) {
 	m, err := readManifest(ctx, b)
 	if InFile(err) {
-		return nil, fault.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil, "it is a file, and a dataset is a folder")
+		return nil, fault.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil,
+			"it is a file, and a dataset is a folder")
 	}
 	if err == nil || !errors.Is(err, storage.ErrNotExist) || manifest.PrunedIn(err) != nil {
 		return m, err

@@ -120,7 +120,8 @@ func (c *config) refuse(dir, file string) error {
 		{!isUser(c.Agent.User) || !isUser(v.User), "a user that is neither a name nor a number"},
 	} {
 		if r.needs {
-			return fault.Invalid(file, "leave the task out, or run it with Harbor and `rollmill import` its results", nil,
+			return fault.Invalid(file,
+				"leave the task out, or run it with Harbor and `rollmill import` its results", nil,
 				"the task needs %s, which rollmill does not run", r.what)
 		}
 	}
@@ -131,7 +132,8 @@ func (c *config) refuse(dir, file string) error {
 		}
 	}
 	if !has("tests", TestScript) {
-		return fault.Invalid(filepath.Join(dir, "tests", TestScript), "it writes the reward", nil, "the task has no tests")
+		return fault.Invalid(filepath.Join(dir, "tests", TestScript), "it writes the reward", nil,
+			"the task has no tests")
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func files(dir string) (out []File, err error) {
 		info, err := root.Stat(name)
 		switch at := filepath.Join(dir, name); {
 		case err != nil && e.Type()&fs.ModeSymlink != 0:
-			return fault.Invalid(at, "a task holds all its files", err, "the link leads out of the task's folder, or nowhere")
+			return fault.Invalid(at, "a task holds all its files", err,
+				"the link leads out of the task's folder, or nowhere")
 		case err != nil || info.IsDir():
 			return err
 		case !info.Mode().IsRegular():

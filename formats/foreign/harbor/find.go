@@ -32,7 +32,8 @@ func Find(place string) (out []string, err error) {
 		out = append(out, found...)
 	}
 	if len(out) == 0 {
-		return nil, fault.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist, "no task")
+		return nil, fault.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist,
+			"no task")
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

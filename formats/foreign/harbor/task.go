@@ -65,7 +65,8 @@ func Read(dir string) (Task, error) {
 	file := filepath.Join(dir, "task.toml")
 	text, err := regular.ReadFile(file, maxText)
 	if err != nil {
-		return Task{}, fault.Invalid(file, "a task's folder has task.toml, instruction.md, environment and tests", err, "no task")
+		return Task{}, fault.Invalid(file, "a task's folder has task.toml, instruction.md, environment and tests", err,
+			"no task")
 	}
 	c := config{Environment: environment{BuildTimeout: defaultBuild}, Verifier: phase{Timeout: defaultVerify}}
 	seen, err := toml.Decode(string(text), &c)

@@ -42,7 +42,8 @@ func EchoLines(from records.File, out io.Writer) error {
 		}
 		var row EchoRow
 		if err := json.Unmarshal(line.Object, &row); err != nil || row.TrajectoryID == "" {
-			return fault.Invalid(from.Name, "write objects such as {\"trajectory_id\":\"3f8a\",\"sequence\":0,\"old_logprobs\":[-0.25]}", err,
+			return fault.Invalid(from.Name,
+				"write objects such as {\"trajectory_id\":\"3f8a\",\"sequence\":0,\"old_logprobs\":[-0.25]}", err,
 				"line %d is no echo of a sequence", line.Line)
 		}
 		if err := w.Write([]EchoRow{row}); err != nil {

@@ -58,7 +58,8 @@ func (f *Echo) index() error {
 	}
 	defer r.Close()
 	if !has["trajectory_id"] {
-		return fault.Invalid(f.rows.Name(), "write a row for each row of the sequences, with its trajectory_id and sequence", nil,
+		return fault.Invalid(f.rows.Name(),
+			"write a row for each row of the sequences, with its trajectory_id and sequence", nil,
 			"it has no column trajectory_id")
 	}
 	rows := make([]EchoRow, block)

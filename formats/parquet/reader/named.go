@@ -48,7 +48,8 @@ func NewNamedReader(f *layout.File, names []string, first, rows int64) (*NamedRe
 			for _, c := range f.Root.Children {
 				known = append(known, c.Name)
 			}
-			return nil, fault.Invalid(f.Name(), "its columns are "+strings.Join(known, ", "), nil, "has no column %q", name)
+			return nil, fault.Invalid(f.Name(), "its columns are "+strings.Join(known, ", "), nil,
+				"has no column %q", name)
 		}
 		if !slices.Contains(root.Children, c) {
 			root.Children = append(root.Children, c)

@@ -53,7 +53,8 @@ func NewReader[T any](f *layout.File, first, rows int64) (*Reader[T], error) {
 
 func newReader(f *layout.File, leaves []*layout.Leaf, first, rows int64) (reader, error) {
 	if first < 0 || rows < 0 || first > f.Rows() || rows > f.Rows()-first {
-		return reader{}, fault.Invalid(f.Name(), "", nil, "rows %d to %d are not among its %d", first, first+rows, f.Rows())
+		return reader{}, fault.Invalid(f.Name(), "", nil,
+			"rows %d to %d are not among its %d", first, first+rows, f.Rows())
 	}
 	return reader{f: f, leaves: leaves, next: first, end: first + rows, budget: f.NewBudget()}, nil
 }

@@ -71,7 +71,8 @@ func (a *auditor) mismatched(ctx context.Context, d *dataset.Dataset) error {
 			return err
 		}
 		if !more || t.TrajectoryID != s.TrajectoryID {
-			return fault.Invalid(d.URI(), "score the trajectories again", nil, "trajectory %q is not that of its base's row", s.TrajectoryID)
+			return fault.Invalid(d.URI(), "score the trajectories again", nil,
+				"trajectory %q is not that of its base's row", s.TrajectoryID)
 		}
 		for _, said := range s.Signals {
 			if said.Component == a.Mismatch && int(said.Message) < len(t.Messages) {

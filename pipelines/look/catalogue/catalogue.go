@@ -160,7 +160,8 @@ func (c *Catalogue) read(ctx context.Context) (*Listing, error) {
 		return !f.Complete && !f.Receipt && f.Parts+f.Segments+f.Begun == 0
 	})
 	if len(l.ByKey) == 0 {
-		return nil, fault.Invalid(storage.Redact(c.Root), "name the folder of a run, which holds epoch-0, or of a dataset",
+		return nil, fault.Invalid(storage.Redact(c.Root),
+			"name the folder of a run, which holds epoch-0, or of a dataset",
 			storage.ErrNotExist, "no dataset")
 	}
 	l.assign()

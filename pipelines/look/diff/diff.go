@@ -184,7 +184,8 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 		return nil, err
 	}
 	if a.Kind != b.Kind {
-		return nil, fault.Invalid(b.URI(), "compare scores with scores, or groups with groups", nil, "it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
+		return nil, fault.Invalid(b.URI(), "compare scores with scores, or groups with groups", nil,
+			"it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
 	}
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
 		return nil, fault.Invalid(b.URI(), "compare datasets over the same trajectories", nil,
@@ -210,7 +211,8 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	if d.Kind != schema.KindScores && d.Kind != schema.KindGroups {
-		return nil, fault.Invalid(d.URI(), "name a dataset that score or group wrote", nil, "it holds %s, not %s or %s", d.Kind,
+		return nil, fault.Invalid(d.URI(), "name a dataset that score or group wrote", nil,
+			"it holds %s, not %s or %s", d.Kind,
 			schema.KindScores, schema.KindGroups)
 	}
 	return d, nil
@@ -249,7 +251,8 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 	}
 	named := func(c *Change) bool { return c.Name == o.Reward }
 	if err == nil && o.Reward != "" && !slices.ContainsFunc(d.Changes, named) {
-		return fault.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
+		return fault.Invalid(b.URI(),
+			"`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
 			a.URI(), o.Reward)
 	}
 	return err

@@ -40,9 +40,11 @@ func (g *Found) CompleteID(ctx context.Context, at *Located) error {
 	ids := slices.Sorted(maps.Keys(begin))
 	switch {
 	case len(ids) > MaxNamed:
-		return fault.Invalid(g.Root, "give more of the id", nil, "more than %d trajectories begin with %q", MaxNamed, at.Id)
+		return fault.Invalid(g.Root, "give more of the id", nil,
+			"more than %d trajectories begin with %q", MaxNamed, at.Id)
 	case len(ids) > 1:
-		return fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q",
+		return fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil,
+			"%d trajectories begin with %q",
 			len(ids), at.Id)
 	case len(ids) == 1:
 		at.Id = ids[0]

@@ -79,7 +79,8 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 }
 
 func damagedHistory(b *storage.Bucket, name string, err error) error {
-	return fault.Invalid(storage.Join(b.URI(), name), "", err, "not a history of the report, which `rollmill report` makes again")
+	return fault.Invalid(storage.Join(b.URI(), name), "", err,
+		"not a history of the report, which `rollmill report` makes again")
 }
 
 // weightsOf returns the weights of named rewards. Older files have only their names.

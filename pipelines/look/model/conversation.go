@@ -173,7 +173,8 @@ func missing(ctx context.Context, g *find.Found, d *dataset.Dataset, id string) 
 	if dropped, err := decisions(ctx, d, []string{id}); err != nil {
 		return err
 	} else if c, ok := dropped[id]; ok && !c.Kept {
-		return fault.Invalid(g.Root, "rollmill explain shows it from rollout on", nil, "curate dropped trajectory %q: %s",
+		return fault.Invalid(g.Root, "rollmill explain shows it from rollout on", nil,
+			"curate dropped trajectory %q: %s",
 			id, strings.TrimSpace(c.Reason+" "+c.Detail))
 	}
 	hint, err := g.Nearest(ctx, id)

@@ -367,7 +367,8 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 			return nil, err
 		}
 		if m.Groups > 0 && one.Rows == 0 {
-			return nil, fault.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name,
+			return nil, fault.Invalid(s.Curated, "leave the kind out of --kinds", nil,
+				"%s would have no row: %s", one.Name,
 				one.Skipped)
 		}
 		if err := s.Fence(); err != nil { // existing files are replaced

@@ -26,7 +26,7 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	case !(w > 0) || math.IsInf(w, 0):
 		return e, fault.Errorf(fault.Usage, "give a number of at least 0", "group: --length-penalty %v", w)
 	case s.Compat != group.CompatNone && s.Compat != group.CompatPrimeRL:
-		return e, group.Invalid("use one of: none, prime-rl", "grpo --length-penalty has no --compat %q", s.Compat)
+		return e, fault.Errorf(fault.Usage, "use one of: none, prime-rl", "group: grpo --length-penalty has no --compat %q", s.Compat)
 	}
 	e.Advantages, e.Flat, e.Lengths = lengthPenalty{e.Advantages, g.LengthPenalty}.advantages, true, true
 	return e, nil

@@ -40,7 +40,8 @@ func (p *PassKAnalyticSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (p *PassKAnalyticSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	if p.K < 1 {
-		return group.Estimator{}, fault.Errorf(fault.Usage, "give a number of members, at least 1", "group: --pass-k %d", p.K)
+		return group.Estimator{}, fault.Errorf(fault.Usage, "give a number of members, at least 1",
+			"group: --pass-k %d", p.K)
 	}
 	return group.Estimator{Advantages: passKAnalytic{p.K, s}.advantages}, nil
 }

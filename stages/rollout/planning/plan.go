@@ -95,7 +95,8 @@ func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error
 		default:
 			e, err := all.At(t.Example)
 			return Tasks{}, errors.Join(err,
-				fault.Invalid(p.Dataset.URI(), "curate again", nil, "table %s: example %q occurs twice", schema.TablePlan, e.ID))
+				fault.Invalid(p.Dataset.URI(), "curate again", nil,
+					"table %s: example %q occurs twice", schema.TablePlan, e.ID))
 		}
 	}
 	return Listed(joined), nil

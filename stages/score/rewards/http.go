@@ -170,7 +170,8 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 		return score.Value{}, fault.Errorf(fault.Temporary, "check that the service runs, and the URL", "reward %q: %w",
 			r.Name, err)
 	case status == http.StatusTooManyRequests && failed.Retry, status == http.StatusBadGateway, status == http.StatusServiceUnavailable:
-		return score.Value{}, fault.Errorf(fault.Temporary, "the service is busy or starts: look at its log, and run the same command again",
+		return score.Value{}, fault.Errorf(fault.Temporary,
+			"the service is busy or starts: look at its log, and run the same command again",
 			"reward %q: %w", r.Name, err)
 	case remote.MendOf(err) != "":
 		return score.Value{}, remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: %q: %w", r.Name, r.url, err)

@@ -84,7 +84,8 @@ func Columns(ctx context.Context, uri string, with func(context.Context, string)
 		}
 	}
 	if err == nil && out == nil {
-		err = fault.Invalid(uri, "write old_logprobs, or another of the columns, for each row of the sequences", nil, "it has no value")
+		err = fault.Invalid(uri, "write old_logprobs, or another of the columns, for each row of the sequences", nil,
+			"it has no value")
 	}
 	return out, err
 }
@@ -93,7 +94,8 @@ func Columns(ctx context.Context, uri string, with func(context.Context, string)
 func open(ctx context.Context, uri string, with func(context.Context, string) (score.File, error)) (score.File, *trainers.Echo, error) {
 	src, err := with(ctx, uri)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fault.Invalid(uri, "name the file that the trainer wrote", fs.ErrNotExist, "there is no such file")
+		return nil, nil, fault.Invalid(uri, "name the file that the trainer wrote", fs.ErrNotExist,
+			"there is no such file")
 	}
 	if err != nil {
 		return nil, nil, err

@@ -71,7 +71,8 @@ func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequenc
 		return nil, err
 	}
 	if err := sameTokens(row, s, places); err != nil {
-		return nil, fault.Errorf(fault.Failed, "a teacher needs the policy's tokenizer", "reward %q: trajectory %q: %w", r.Name,
+		return nil, fault.Errorf(fault.Failed, "a teacher needs the policy's tokenizer",
+			"reward %q: trajectory %q: %w", r.Name,
 			row.TrajectoryID, err)
 	}
 	out = answer{}
@@ -149,7 +150,8 @@ func (r *reward) post(ctx context.Context, path string, body, answer any) error 
 	case remote.MendOf(err) != "":
 		return remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: the teacher at %q: %w", r.Name, r.url, err)
 	case errors.As(err, &e) && (e.Unsent || e.Retry):
-		return fault.Errorf(fault.Temporary, "check that the engine runs, and the URL; answers that were paid for are kept", "%w", err)
+		return fault.Errorf(fault.Temporary, "check that the engine runs, and the URL; answers that were paid for are kept",
+			"%w", err)
 	}
 	return failed(outcomes.RewardError, "%v", err)
 }
