@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 const module = "github.com/rollmill/rollmill"
@@ -104,6 +107,27 @@ func TestLayers(t *testing.T) {
 					t.Errorf("%s imports %s, which only %s may import", name, imported, h.home)
 				}
 			}
+		}
+	}
+}
+
+// TestThePictureHasEveryPackage checks that the picture of the house, in CONTRIBUTING, names each package
+// or the folder of the second level that holds it, and has at most forty lines.
+func TestThePictureHasEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("../../.github/CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, picture, _ := strings.Cut(string(text), "```\n cmd/")
+	picture, _, _ = strings.Cut(picture, "```")
+	if n := strings.Count(picture, "\n"); n > 40 {
+		t.Errorf("the picture has %d lines", n)
+	}
+	words := strings.FieldsFunc(picture, func(r rune) bool { return !unicode.IsLetter(r) })
+	for _, p := range listPackages(t) {
+		parts := strings.Split(strings.TrimPrefix(p.ImportPath, module+"/"), "/")
+		if last := parts[len(parts)-1]; len(parts) > 1 && !strings.HasSuffix(last, "test") && !slices.Contains(words, parts[1]) {
+			t.Errorf("the picture does not name %s", strings.Join(parts, "/"))
 		}
 	}
 }
