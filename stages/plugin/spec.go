@@ -81,8 +81,14 @@ func Reason(s *Setting, err error) error {
 
 // Badf refuses a text, with a hint; the caller adds the setting's name.
 func Badf(hint, format string, args ...any) error {
-	return fault.Errorf(fault.Usage, hint, format, args...)
+	return badValue{fault.Errorf(fault.Usage, hint, format, args...)}
 }
+
+// badValue is not yet a whole message: the name of the setting belongs before it.
+type badValue struct{ of *fault.Error }
+
+func (b badValue) Error() string               { return b.of.Error() }
+func (b badValue) Fault() (fault.Kind, string) { return b.of.Fault() }
 
 // Specs declares the plug-ins of a registry that a spec string names and fills,
 // such as that of --reward. Their settings are keys of the spec, not flags;
