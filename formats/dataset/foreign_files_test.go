@@ -104,7 +104,7 @@ func TestPlainColumns(t *testing.T) {
 		} `parquet:"messages"`
 		Generation int32 `parquet:"generation"`
 	}
-	rows, err := dataset.ReadAll[some](ctx, d, "", dataset.Range{1, 2})
+	rows, err := dataset.ReadAll[some](ctx, d, "", dataset.Range{First: 1, Rows: 2})
 	if err != nil || len(rows) != 2 {
 		t.Fatal(rows, err)
 	}

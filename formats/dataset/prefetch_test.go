@@ -65,7 +65,7 @@ func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 	var alone, ahead countingtest.Counter
 	d.Bucket = alone.Wrap(bucket)
 	for i := range int64(parts) {
-		_, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", dataset.Range{i * rows, rows})
+		_, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", dataset.Range{First: i * rows, Rows: rows})
 		check(t, err)
 	}
 	d.Bucket = ahead.Wrap(bucket)

@@ -31,7 +31,7 @@ func render(run history.Run) ([]plot.File, error) {
 			state = s
 		}
 	}
-	files := []plot.File{{history.MetricsFile, lines.Bytes()}}
+	files := []plot.File{{Name: history.MetricsFile, Data: lines.Bytes()}}
 	for _, f := range []struct {
 		name string
 		v    any
@@ -40,7 +40,7 @@ func render(run history.Run) ([]plot.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
-		files = append(files, plot.File{f.name, append(data, '\n')})
+		files = append(files, plot.File{Name: f.name, Data: append(data, '\n')})
 	}
 	plots, err := plot.RewardFigure(run).Files("reward_plot")
 	if err != nil {

@@ -103,7 +103,7 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 			return nil, err
 		}
 		if len(html) <= maxBytes {
-			return append(out, plot.File{"report.html", html}), nil
+			return append(out, plot.File{Name: "report.html", Data: html}), nil
 		}
 	}
 	return nil, errors.New("report.html would be larger than 5 MB even without conversations")

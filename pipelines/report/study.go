@@ -168,7 +168,7 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 		doctor.Row(&row)
 		for _, g := range of[m.GroupID] {
 			if len(g.Members) < history.MaxMembers {
-				g.Members = append(g.Members, history.ShownMember{m.TrajectoryID, m.Reward, m.Advantage})
+				g.Members = append(g.Members, history.ShownMember{ID: m.TrajectoryID, Reward: m.Reward, Advantage: m.Advantage})
 			}
 		}
 	})

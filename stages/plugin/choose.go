@@ -10,7 +10,7 @@ import (
 
 // Chosen is one plug-in of a registry, by name, and its settings.
 type Chosen[S Settings, E Entry[S]] struct {
-	Name     string   // of the plug-in; the default until it is set
+	Name     string // of the plug-in; the default until it is set
 	registry Registry[S, E]
 	settings map[string]S
 }

@@ -75,7 +75,7 @@ func band(p *plot.Plot, name string, ink color.RGBA, curves [][]float64) error {
 	if err != nil {
 		return err
 	}
-	around.Color, around.LineStyle = color.NRGBA{ink.R, ink.G, ink.B, 0x28}, draw.LineStyle{}
+	around.Color, around.LineStyle = color.NRGBA{R: ink.R, G: ink.G, B: ink.B, A: 0x28}, draw.LineStyle{}
 	line, err := plotter.NewLine(mean)
 	if err != nil {
 		return err

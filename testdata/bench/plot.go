@@ -80,7 +80,7 @@ func proportional(lines map[string][]measured, p *plot.Plot) *plotter.Line {
 	}
 	each := largest.CPU / largest.Rows
 	guide := &plotter.Line{XYs: plotter.XYs{{X: max(low/each, p.X.Min), Y: max(low, p.X.Min*each)}, {X: largest.Rows, Y: largest.CPU}}}
-	guide.Color, guide.Width, guide.Dashes = color.Gray{0x60}, vg.Points(1), []vg.Length{vg.Points(1), vg.Points(3)}
+	guide.Color, guide.Width, guide.Dashes = color.Gray{Y: 0x60}, vg.Points(1), []vg.Length{vg.Points(1), vg.Points(3)}
 	p.Legend.Add("proportional to rows", guide)
 	return guide
 }
@@ -128,7 +128,7 @@ func styled() *plot.Plot {
 	}
 	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(28), vg.Points(2)
 	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe3}, color.Gray{0xe3}
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 0xe3}, color.Gray{Y: 0xe3}
 	p.Add(grid)
 	return p
 }

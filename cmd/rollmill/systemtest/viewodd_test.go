@@ -190,7 +190,7 @@ func fillImage(r *formats.Trajectory, generation int) {
 	picture := image.NewRGBA(image.Rect(0, 0, 320, 160))
 	for x := range 320 {
 		for y := range 160 {
-			picture.Set(x, y, color.RGBA{uint8(x), uint8(y), 160, 255})
+			picture.Set(x, y, color.RGBA{R: uint8(x), G: uint8(y), B: 160, A: 255})
 		}
 	}
 	var file bytes.Buffer

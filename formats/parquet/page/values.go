@@ -39,7 +39,7 @@ var encodings = map[format.Encoding]encoding.Encoding{
 func (c *Column) decode(v *layout.Values, data []byte, enc format.Encoding, n int) error {
 	switch {
 	case n == 0:
-		*v = layout.Values{v.Bools[:0], v.I32[:0], v.I64[:0], v.F32[:0], v.F64[:0], v.Strs[:0]}
+		*v = layout.Values{Bools: v.Bools[:0], I32: v.I32[:0], I64: v.I64[:0], F32: v.F32[:0], F64: v.F64[:0], Strs: v.Strs[:0]}
 		return nil
 	//lint:ignore SA1019 older writers' files say so
 	case enc == format.RLEDictionary || enc == format.PlainDictionary:

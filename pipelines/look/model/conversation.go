@@ -193,7 +193,7 @@ func rawRow(ctx context.Context, s *joined.Source, row int64) (show.Values, erro
 	}
 	thin, err := rawOf(ctx, s.Rows, row)
 	if s.Rows.Kind == schema.KindScores { // the base's was made of other rewards
-		thin = append(thin, show.Value{"advantage", (*float64)(nil)})
+		thin = append(thin, show.Value{Name: "advantage", Value: (*float64)(nil)})
 	}
 	for _, v := range thin {
 		if i := slices.IndexFunc(out, func(o show.Value) bool { return o.Name == v.Name }); i >= 0 {

@@ -224,7 +224,7 @@ func RawGroup(ctx context.Context, uri, id string, f func(show.Row) error) error
 		if err != nil {
 			return err
 		}
-		if err := f(show.Row{row, is}); err != nil {
+		if err := f(show.Row{Row: row, Is: is}); err != nil {
 			return err
 		}
 	}

@@ -182,7 +182,7 @@ func pngURL() string {
 	picture := image.NewRGBA(image.Rect(0, 0, 120, 60))
 	for x := range 120 {
 		for y := range 60 {
-			picture.Set(x, y, color.RGBA{uint8(2 * x), uint8(4 * y), 120, 255})
+			picture.Set(x, y, color.RGBA{R: uint8(2 * x), G: uint8(4 * y), B: 120, A: 255})
 		}
 	}
 	var b bytes.Buffer

@@ -118,7 +118,7 @@ func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 
 // add adds the steps that one dataset records.
 func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int64) error {
-	where := model.Appearance{d.URI(), row}
+	where := model.Appearance{URI: d.URI(), Row: row}
 	switch {
 	case d.Stage == find.StageCurate:
 		return s.decided(ctx, d, row)

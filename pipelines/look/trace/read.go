@@ -87,7 +87,7 @@ func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where model.Appe
 	}
 	scored := Scored{where, r.Reward, components, r.Failure, r.Error, nil}
 	for _, x := range r.Signals {
-		scored.Signals = append(scored.Signals, model.OfMessage{x.Message, x.Component, x.Value, len(x.Values)})
+		scored.Signals = append(scored.Signals, model.OfMessage{Message: x.Message, Name: x.Component, Value: x.Value, Tokens: len(x.Values)})
 	}
 	s.Scores = append(s.Scores, scored)
 	return nil
@@ -101,10 +101,10 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 	s.named(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
 	g := model.Grouped{Appearance: where, GroupID: m.GroupID, Reward: m.Reward, Advantage: m.Advantage, NoAdvantage: m.NoAdvantage}
 	for _, a := range m.Advantages {
-		g.Messages = append(g.Messages, model.OfMessage{a.Message, "advantage", a.Value, len(a.Tokens)})
+		g.Messages = append(g.Messages, model.OfMessage{Message: a.Message, Name: "advantage", Value: a.Value, Tokens: len(a.Tokens)})
 	}
 	for _, l := range m.Losses {
-		g.Messages = append(g.Messages, model.OfMessage{l.Message, "weight in the loss " + l.Loss, l.Weight, 0})
+		g.Messages = append(g.Messages, model.OfMessage{Message: l.Message, Name: "weight in the loss " + l.Loss, Value: l.Weight, Tokens: 0})
 	}
 	g.Made(d)
 	if err := g.Statistics(ctx, d); err != nil {
@@ -124,7 +124,7 @@ func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 	}
 	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
 	s.Curated = append(s.Curated,
-		model.Curated{Appearance: model.Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: model.RulesOf(d),
+		model.Curated{Appearance: model.Appearance{URI: d.URI(), Row: row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: model.RulesOf(d),
 			RowsDigest: d.RowsDigest.String()})
 	return nil
 }
