@@ -69,7 +69,9 @@ func (f *Echo) index() error {
 			f.at[row.TrajectoryID] = append(f.at[row.TrajectoryID], n)
 			n++
 		}
-		if err != nil && !errors.Is(err, io.EOF) || got == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err // which names the file
+		} else if got == 0 {
 			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), n, err)
 		}
 	}
@@ -100,7 +102,9 @@ func (f *Echo) read(first int64) error {
 	rows := make([]EchoRow, n)
 	for got := 0; got < len(rows); {
 		k, err := r.Read(rows[got:])
-		if got += k; err != nil && !errors.Is(err, io.EOF) || k == 0 {
+		if got += k; err != nil && !errors.Is(err, io.EOF) {
+			return err
+		} else if k == 0 {
 			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), first+int64(got), err)
 		}
 	}
