@@ -158,7 +158,7 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(schema.KindTrajectories, o.Sort) {
 		names = slices.Insert(slices.Clone(names), 1, o.Sort)
 	}
-	if o.Where == "" && o.Sort == "" {
+	if o.Where == "" && o.Sort == "" && (!o.Failed || o.Table == "") {
 		return inOrder(ctx, d, o, names, dataset.Range{First: o.First, Rows: total - o.First}, f)
 	}
 	rows, err := matching(ctx, d, o)
@@ -209,7 +209,7 @@ const maxGap = 64
 func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, error) {
 	if o.Table != "" {
 		return nil, fault.Errorf(fault.Usage, "leave out --table",
-			"--where and --sort are about trajectories, and not rows of table %s", o.Table)
+			"--where, --sort and --failed are about trajectories, and not rows of table %s", o.Table)
 	}
 	if _, err := expression.NewFilter(nil, o.Where); err != nil {
 		return nil, err
