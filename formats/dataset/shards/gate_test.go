@@ -44,7 +44,7 @@ func TestGates(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if !strings.Contains(err.Error(), "failed is 0.6667, above 0.5") ||
-			!strings.Contains(fault.HintOf(gate), "--accept-gate max-failure-rate. When the cause is mended, rollout --retry-failed ") {
+			!strings.Contains(fault.HintOf(gate), "--accept-gate max-failure-rate. After fixing the cause, rollout --retry-failed ") {
 			t.Errorf("%v; %s", err, fault.HintOf(gate))
 		}
 		if _, err := dataset.Open(ctx, uri, dataset.OpenOptions{}); !errors.As(err, &gate) {
