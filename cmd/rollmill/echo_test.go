@@ -229,7 +229,7 @@ func TestEchoOfNumbersThatOverflow(t *testing.T) {
 		of    string
 		code  int
 		want  string
-	}{{-1e300, "old", 4, `echo.parquet": column old_logprobs`}, {-1e38, "old", 0, ""}, {0, "loss", 3, given[0].TrajectoryID}} {
+	}{{-1e300, "old", 4, `echo.parquet" row 0: column old_logprobs`}, {-1e38, "old", 0, ""}, {0, "loss", 3, given[0].TrajectoryID}} {
 		name := filepath.Join(t.TempDir(), "echo.parquet")
 		f, err := os.Create(name)
 		if err != nil {

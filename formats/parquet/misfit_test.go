@@ -89,7 +89,7 @@ func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 		}
 		var bad *fault.Error
 		column := []string{"plain", "maybe", "list", "deep.value", "deep.some"}[where]
-		if !errors.As(err, &bad) || bad.What != "column "+column+": "+says || strings.Contains(fault.HintOf(bad), "truncated") {
+		if !errors.As(err, &bad) || bad.Row != int64(at) || bad.What != "column "+column+": "+says || strings.Contains(fault.HintOf(bad), "truncated") {
 			t.Fatalf("row %d, %s: %v", at, column, err)
 		}
 	})

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -78,21 +79,41 @@ func (l *Leaf) conversion() (convert func(*Values) error, ok bool) {
 	return nil, false
 }
 
-// misfit is what a value is that a field cannot hold.
-type misfit string
+// misfit is a value that a field cannot hold.
+type misfit struct {
+	row  int // of the value in its page; then of the rows that are read at once
+	what string
+}
 
-func (m misfit) Error() string { return string(m) }
+func (m *misfit) Error() string { return m.what }
 
-// Unfit returns the error about a value that a field cannot hold; File.Fail adds file and column.
-func Unfit(text string, args ...any) error { return misfit(fmt.Sprintf(text, args...)) }
+// Unfit returns the error about a value that a field cannot hold, by its index in the page; File.Fail adds file,
+// column and row.
+func Unfit(value int, text string, args ...any) error {
+	return &misfit{value, fmt.Sprintf(text, args...)}
+}
+
+// InRow gives the error about a value another row, which may depend on the one that it has.
+func InRow(err error, row func(int) int) error {
+	var m *misfit
+	if errors.As(err, &m) {
+		m.row = row(m.row)
+	}
+	return err
+}
+
+// RowsBefore adds rows to the row of the error about a value.
+func RowsBefore(err error, rows int) error {
+	return InRow(err, func(row int) int { return row + rows })
+}
 
 // NullElement is what Unfit says of a null in a list whose field has none.
 const NullElement = "a list has an element that is null"
 
 func checkTexts(v *Values) error {
-	for _, s := range v.Strs {
+	for i, s := range v.Strs {
 		if !utf8.ValidString(s) {
-			return Unfit("a string that is not UTF-8")
+			return Unfit(i, "a string that is not UTF-8")
 		}
 	}
 	return nil
@@ -116,7 +137,7 @@ func toMicros(t *format.TimestampType) func(*Values) error {
 		return func(v *Values) error {
 			for i, at := range v.I64 {
 				if at > math.MaxInt64/1000 || at < math.MinInt64/1000 {
-					return Unfit("a time of %d milliseconds does not fit into microseconds of 64 bits", at)
+					return Unfit(i, "a time of %d milliseconds does not fit into microseconds of 64 bits", at)
 				}
 				v.I64[i] = at * 1000
 			}
@@ -138,9 +159,9 @@ func widen(v *Values, from format.Type, unsigned bool) error {
 		}
 		return nil
 	}
-	for _, x := range v.I64 {
+	for i, x := range v.I64 {
 		if unsigned && x < 0 {
-			return Unfit("%d does not fit into 64 bits with a sign", uint64(x))
+			return Unfit(i, "%d does not fit into 64 bits with a sign", uint64(x))
 		}
 	}
 	return nil
@@ -158,7 +179,7 @@ func toIntegers(from, to format.Type, unsigned bool) func(*Values) error {
 		v.I32 = Grown(v.I32, len(v.I64))
 		for i, x := range v.I64 {
 			if x != int64(int32(x)) {
-				return Unfit("%d does not fit into 32 bits", x)
+				return Unfit(i, "%d does not fit into 32 bits", x)
 			}
 			v.I32[i] = int32(x)
 		}
@@ -175,7 +196,7 @@ func toNumbers(from, to format.Type, unsigned bool, scale float64) func(*Values)
 		v.F64 = Grown(v.F64, len(v.I64))
 		for i, x := range v.I64 {
 			if x > 1<<53 || x < -1<<53 {
-				return Unfit("%d has more digits than a float holds", x)
+				return Unfit(i, "%d has more digits than a float holds", x)
 			}
 			v.F64[i] = float64(x) / scale
 		}
@@ -209,7 +230,7 @@ func narrow(v *Values) error {
 	for i, x := range v.F64 {
 		v.F32[i] = float32(x)
 		if math.IsInf(float64(v.F32[i]), 0) && !math.IsInf(x, 0) {
-			return Unfit("%g does not fit into a float of 32 bits", x)
+			return Unfit(i, "%g does not fit into a float of 32 bits", x)
 		}
 	}
 	return nil

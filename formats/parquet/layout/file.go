@@ -171,9 +171,10 @@ func (f *File) Columns() []string {
 // Fail adds the place to an error. An error of the source is not the file's
 // fault and is returned unchanged.
 func (f *File) Fail(column string, rowGroup int, row int64, err error) error {
-	var m misfit
+	var m *misfit
 	if errors.As(err, &m) {
-		return fault.Invalid(f.name, "write a value that the column holds", nil, "column %s: %s", column, m)
+		return fault.Invalid(f.name, "write a value that the column holds", nil, "column %s: %s", column, m).
+			InRow(row + int64(m.row))
 	}
 	truncated := errors.Is(err, io.ErrUnexpectedEOF)
 	if !errors.Is(err, errPage) && !errors.Is(err, errThrift) && !truncated {

@@ -56,7 +56,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 		}
 		ok, err := c.more()
 		if err != nil {
-			return err
+			return layout.RowsBefore(err, row+1)
 		}
 		if !ok {
 			if row == n-1 {
@@ -67,7 +67,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 		if len(c.Lists) == 1 && !c.Bulk && row < n-1 && c.page.Reps[c.at] == 0 {
 			done, err := c.setLists(unsafe.Add(base, uintptr(row+1)*stride), stride, n-1-row)
 			if row += done; err != nil {
-				return err
+				return layout.RowsBefore(err, row+1)
 			}
 		}
 		for c.at < c.page.Entries {
@@ -80,7 +80,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 				return layout.BadPage("it does not begin with a row")
 			}
 			if err := c.Entry(unsafe.Add(base, uintptr(row)*stride)); err != nil {
-				return err
+				return layout.RowsBefore(err, row)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
 	for done := 0; done < n; {
 		ok, err := c.more()
 		if err != nil {
-			return err
+			return layout.RowsBefore(err, done)
 		}
 		if !ok {
 			return layout.BadPage("the column ended %d rows early", n-done)
@@ -148,7 +148,7 @@ func (c *cursor) Entry(p unsafe.Pointer) error {
 		}
 	}
 	if def < byte(c.Node.Def) && c.Foreign && c.Member {
-		return layout.Unfit(layout.NullElement)
+		return layout.Unfit(0, layout.NullElement)
 	}
 	c.setFields(unsafe.Add(p, c.Off), 0, 1)
 	return nil
@@ -249,7 +249,7 @@ func (c *cursor) setNumbers(p unsafe.Pointer, l *layout.List) error {
 	}
 	if end < len(reps) && (end == c.at || reps[end] == l.Rep) {
 		if c.Foreign {
-			return layout.Unfit(layout.NullElement)
+			return layout.Unfit(0, layout.NullElement)
 		}
 		first, err := c.Element(p, l, len(c.Lists)-1) // a null element: from here on one by one
 		if err != nil {
@@ -298,7 +298,7 @@ func (c *cursor) skip(n int64) error {
 		}
 		ok, err := c.more()
 		if err != nil {
-			return err
+			return layout.RowsBefore(err, -int(n))
 		}
 		if !ok {
 			return layout.BadPage("the column ended %d rows early", n)
@@ -321,7 +321,7 @@ func (c *cursor) skip(n int64) error {
 			continue
 		}
 		if ok, err := c.more(); err != nil {
-			return err
+			return layout.RowsBefore(err, 1-int(n))
 		} else if !ok || c.page.Reps[0] == 0 {
 			n--
 		}

@@ -106,7 +106,7 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 				return rows, layout.BadPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+i,
 					reps[c.at+i], def)
 			case c.Foreign && c.Member:
-				return rows, layout.Unfit(layout.NullElement)
+				return rows, layout.Unfit(0, layout.NullElement)
 			}
 		}
 		c.index[0] = elements - 1
@@ -125,5 +125,22 @@ func (c *cursor) adapted() error {
 	}
 	err := c.Convert(&c.page.Values)
 	c.column.Spare = c.page.Values
-	return err
+	return layout.InRow(err, c.rowOf)
+}
+
+// rowOf returns the row of a value of the page, of those that begin in it; -1 in the row before.
+func (c *cursor) rowOf(value int) int {
+	row := -1
+	for i := range c.page.Entries {
+		if c.page.Reps == nil || c.page.Reps[i] == 0 {
+			row++
+		}
+		if c.page.Defs != nil && int(c.page.Defs[i]) < int(c.Node.Def) {
+			continue
+		}
+		if value--; value < 0 {
+			break
+		}
+	}
+	return row
 }
