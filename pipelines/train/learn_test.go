@@ -154,6 +154,13 @@ type shuffling struct {
 	seed int64
 }
 
+// Describe says that a value depends on the row's whole group.
+func (s shuffling) Describe() score.Description {
+	d := s.Reward.Describe()
+	d.Relative = true
+	return d
+}
+
 func (s shuffling) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	if err := s.Reward.Score(ctx, rows, values); err != nil {
 		return err
