@@ -385,7 +385,7 @@ func TestSweep(t *testing.T) {
 		_, _, err := attempt(t, made(t, in(ask+"; sleep 600")), root("tasks", "write-file"), nil)
 		t.Fatal(err)
 	}
-	child := exec.Command(os.Args[0], "-test.run", "^TestSweep$")
+	child := exec.Command(os.Args[0], "-test.run", "^TestSweep$", "-long")
 	temporary := t.TempDir()
 	child.Env = append(os.Environ(), "ROLLMILL_TEST_CHILD=1", "TMPDIR="+temporary)
 	if err := child.Start(); err != nil {
@@ -404,12 +404,18 @@ func TestSweep(t *testing.T) {
 		}
 		return names
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
 	var left []string
 	for ; len(left) == 0; left = of() {
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case err := <-ended:
+			t.Fatalf("the child started no container: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 	child.Process.Kill()
-	child.Wait()
+	<-ended
 	made(t, nil)
 	all, err := pm.Labelled(context.Background(), ownerLabel)
 	for _, name := range left {
