@@ -4,8 +4,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // maxColumns is the widest line of product code, with tabs of 4 columns, and
@@ -82,5 +84,25 @@ func eachSource(t *testing.T, visit func(path string, lines []string)) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestThePictureHasEveryPackage checks that the picture of the house, in CONTRIBUTING, names each package
+// or the folder of the second level that holds it, and has at most forty lines.
+func TestThePictureHasEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("../../.github/CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, picture, _ := strings.Cut(string(text), "```\n cmd/")
+	picture, _, _ = strings.Cut(picture, "```")
+	if n := strings.Count(picture, "\n"); n > 40 {
+		t.Errorf("the picture has %d lines", n)
+	}
+	words := strings.FieldsFunc(picture, func(r rune) bool { return !unicode.IsLetter(r) })
+	for name := range listPackages(t) {
+		if parts := strings.Split(name, "/"); len(parts) > 1 && !strings.HasSuffix(name, "test") && !slices.Contains(words, parts[1]) {
+			t.Errorf("the picture does not name %s", name)
+		}
 	}
 }
