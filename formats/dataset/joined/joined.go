@@ -5,8 +5,6 @@ package joined
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
@@ -68,25 +66,15 @@ func (s *Source) each(ctx context.Context, r dataset.Range,
 			yield(nil, err)
 			return
 		}
-		defer rd.Close()
-		buf := make([]formats.Trajectory, atOnce)
-		for {
-			n, err := rd.Read(buf)
-			for i := range buf[:n] {
-				if err := join(&buf[i]); err != nil {
-					yield(nil, err)
-					return
-				}
-				if !yield(&buf[i], nil) {
-					return
-				}
-			}
-			clear(buf)
-			if errors.Is(err, io.EOF) {
-				return
+		for t, err := range rd.Each(atOnce) {
+			if err == nil {
+				err = join(t)
 			}
 			if err != nil {
 				yield(nil, err)
+				return
+			}
+			if !yield(t, nil) {
 				return
 			}
 		}

@@ -88,7 +88,7 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	n := j.next
 	j.next++
 	j.mu.Unlock()
-	key := fmt.Sprintf("%s%08d-%s.parquet", j.Folder, n, segmentDigest(data))
+	key := fmt.Sprintf("%s%08d-%s.parquet", j.Folder, n, manifest.ShortSum(data, 8))
 	if err := j.Bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes are there
 		return fmt.Errorf("journal: %w", err)
 	}
@@ -99,10 +99,6 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	return nil
 }
 
-// segmentDigest returns the digest of the content that a segment's name
-// contains.
-func segmentDigest(data []byte) string { return manifest.ShortSum(data, 8) }
-
 // list returns the present segments.
 func (j *Journal[T]) list() []storage.Object {
 	j.mu.Lock()
@@ -110,27 +106,16 @@ func (j *Journal[T]) list() []storage.Object {
 	return slices.Clone(j.segments)
 }
 
-// load reads a segment. One with columns that no row of this version has is refused:
-// they would be lost in the dataset.
-func (j *Journal[T]) load(ctx context.Context, s storage.Object) ([]T, error) {
-	return loadSegment[T](ctx, j.Bucket, s, true)
-}
-
-// LoadSegment returns the rows of a segment, with the columns that T has.
-func LoadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object) ([]T, error) {
-	return loadSegment[T](ctx, b, s, false)
-}
-
-// loadSegment reads a segment, and may refuse columns of a newer version. One that cannot
-// be read is an error that names it: generating its rows cost money, so only the user may
-// delete them.
-func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object, refuse bool) ([]T, error) {
+// LoadSegment reads the columns that T has of a segment, and may refuse columns of a newer version,
+// which would be lost in the dataset. One that cannot be read is an error that names it: generating
+// its rows cost money, so only the user may delete them.
+func LoadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object, refuse bool) ([]T, error) {
 	place := storage.Join(b.URI(), s.Key)
 	data, err := b.ReadLimited(ctx, s.Key, s.Size)
 	if err != nil {
 		return nil, err
 	}
-	if digest := segmentDigest(data); !strings.HasSuffix(s.Key, "-"+digest+".parquet") {
+	if digest := manifest.ShortSum(data, 8); !strings.HasSuffix(s.Key, "-"+digest+".parquet") {
 		return nil, fault.Invalid(place, "restore it, or delete it to have its trajectories made again", nil,
 			"damaged journal segment: its digest is %s, which its name does not say", digest)
 	}
@@ -176,7 +161,7 @@ func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 // all yields the rows of each segment, and loads several concurrently.
 func (j *Journal[T]) all(ctx context.Context, segments []storage.Object) iter.Seq2[[]T, error] {
 	return storage.InOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) {
-		return j.load(ctx, segments[i])
+		return LoadSegment[T](ctx, j.Bucket, segments[i], true)
 	})
 }
 

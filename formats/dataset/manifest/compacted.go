@@ -9,10 +9,10 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
-// compactedFormat is the format of the manifest of a compacted dataset. Versions
+// CompactedFormat is the format of the manifest of a compacted dataset. Versions
 // that do not know about compaction refuse it; they would look for parts that
 // were removed.
-const compactedFormat = "rollmill-dataset/2.1"
+const CompactedFormat = "rollmill-dataset/2.1"
 
 // Compacted says which parts have the rows of a compacted dataset. It is next to
 // the content, which still names the parts that the shards wrote: the identity
@@ -34,9 +34,6 @@ func (c *Compacted) PartsOf(table string) []Part {
 	}
 	return c.Tables[table]
 }
-
-// CompactInto says where the rows are now.
-func (m *Manifest) CompactInto(c *Compacted) { m.Format, m.Compacted = compactedFormat, c }
 
 func (c *Compacted) SetParts(table string, parts []Part) {
 	if table == "" {
@@ -109,7 +106,7 @@ func (m *Manifest) StoredBytes() (bytes int64) {
 // checkCompacted compares the parts of the compaction with the tables.
 func (m *Manifest) checkCompacted(seen map[string]bool) error {
 	c := m.Compacted
-	if (c != nil) != (m.Format == compactedFormat) && m.Format != prunedFormat {
+	if (c != nil) != (m.Format == CompactedFormat) && m.Format != prunedFormat {
 		return fmt.Errorf("the format %q does not go with the field \"compacted\"", m.Format)
 	}
 	if c == nil {

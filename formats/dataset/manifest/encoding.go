@@ -26,17 +26,15 @@ func (m *Manifest) Encode() []byte {
 	}
 	field("format", indented(m.Format))
 	field("dataset", m.raw)
-	if len(m.Gates) > 0 {
-		field("gates", indented(m.Gates))
-	}
-	if len(m.Timings) > 0 {
-		field("timings", indented(m.Timings))
-	}
-	if m.Run != (Run{}) {
-		field("run", indented(m.Run))
-	}
-	if m.Compacted != nil {
-		field("compacted", indented(m.Compacted))
+	for _, f := range []struct {
+		name  string
+		is    bool
+		value any
+	}{{"gates", len(m.Gates) > 0, m.Gates}, {"timings", len(m.Timings) > 0, m.Timings},
+		{"run", m.Run != (Run{}), m.Run}, {"compacted", m.Compacted != nil, m.Compacted}} {
+		if f.is {
+			field(f.name, indented(f.value))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.other)) {
 		field(name, m.other[name])
@@ -72,8 +70,8 @@ func Decode(place string, data []byte) (*Manifest, error) {
 	} else if p != nil {
 		return nil, p.gone(place)
 	}
-	if bytes.Contains(data[:min(len(data), 100)], []byte(compactedFormat)) {
-		return decodeAs(compactedFormat, place, data)
+	if bytes.Contains(data[:min(len(data), 100)], []byte(CompactedFormat)) {
+		return decodeAs(CompactedFormat, place, data)
 	}
 	return decodeAs(Format, place, data)
 }

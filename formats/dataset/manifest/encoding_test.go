@@ -11,7 +11,7 @@ import (
 
 // A version that knows nothing of compaction refuses the manifest of a compacted dataset.
 func TestAnotherFormatIsRefused(t *testing.T) {
-	data := []byte(`{"format": "` + compactedFormat + `", "dataset": {"schema": "` + schema.Version + `"}}`)
+	data := []byte(`{"format": "` + CompactedFormat + `", "dataset": {"schema": "` + schema.Version + `"}}`)
 	_, err := decodeAs(Format, "d/_dataset.json", data)
 	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `format "rollmill-dataset/2.1" is not "rollmill-dataset/2"`) {
 		t.Errorf("%v", err)

@@ -114,7 +114,7 @@ func (u *Underway) Record(ctx context.Context, s FinishedShard) (manifest.Manife
 
 // ReadSegment returns the rows of a segment, with the columns that T has.
 func ReadSegment[T any](ctx context.Context, u *Underway, s Segment) ([]T, error) {
-	return journals.LoadSegment[T](ctx, u.bucket, s.object)
+	return journals.LoadSegment[T](ctx, u.bucket, s.object, false)
 }
 
 // Expected returns how many rows the segment's shard will have, or 0 if it does not

@@ -115,7 +115,7 @@ func (s *Shard) compacted(ctx context.Context, d *dataset.Dataset, c *manifest.C
 			return nil, errors.Join(err, s.Discard())
 		}
 		m := *now.Manifest
-		m.CompactInto(c)
+		m.Format, m.Compacted = manifest.CompactedFormat, c
 		err = s.bucket.Swap(ctx, manifest.FileName, now.Raw, m.Encode())
 		if err == nil {
 			return dataset.New(m, d.Address, s.bucket), nil

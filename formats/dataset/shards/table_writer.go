@@ -90,36 +90,23 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 // in its rows.
 func (w *TableWriter[T]) WriteGroups(ctx context.Context, rows []T, ends []int) error {
 	for from := 0; len(ends) > 0 && w.err == nil; {
-		n := w.fitting(from, ends)
+		n := 1 // how many of the groups fit into the row group, at least one
+		if w.w != nil {
+			n = max(1, sort.Search(len(ends), func(i int) bool { return !w.w.Fits(ends[i] - from) }))
+		}
 		ok, err := w.together(ctx, rows[:ends[n-1]], from, ends[:n])
-		if err == nil && !ok {
-			err = w.writeEach(ctx, rows, from, ends[:n])
+		for _, end := range ends[:n] {
+			if err == nil && !ok {
+				err = w.Write(ctx, rows[from:end])
+			}
+			from = end
 		}
 		if err != nil {
 			return err
 		}
-		from, ends = ends[n-1], ends[n:]
+		ends = ends[n:]
 	}
 	return w.err
-}
-
-func (w *TableWriter[T]) writeEach(ctx context.Context, rows []T, from int, ends []int) error {
-	for _, end := range ends {
-		if err := w.Write(ctx, rows[from:end]); err != nil {
-			return err
-		}
-		from = end
-	}
-	return nil
-}
-
-// fitting returns how many of the groups from an index on fit into the row group,
-// at least one.
-func (w *TableWriter[T]) fitting(from int, ends []int) int {
-	if w.w == nil {
-		return 1
-	}
-	return max(1, sort.Search(len(ends), func(i int) bool { return !w.w.Fits(ends[i] - from) }))
 }
 
 // together adds the groups of the rows from an index on, if all fit into the row
