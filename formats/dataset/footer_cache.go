@@ -35,7 +35,9 @@ func (d *Dataset) Warm(ctx context.Context, table string) error {
 		return nil
 	}
 	parts := d.PartsOf(table)
-	parts = parts[:min(len(parts), int(d.ends.free()/endBytes))]
+	d.ends.mu.Lock()
+	parts = parts[:min(len(parts), int(d.ends.left/endBytes))]
+	d.ends.mu.Unlock()
 	for _, err := range storage.InOrder(ctx, len(parts), storage.AtOnce, func(ctx context.Context, i int) (struct{}, error) {
 		src, _, err := d.OpenPart(ctx, parts[i])
 		if err == nil {
@@ -51,12 +53,6 @@ func (d *Dataset) Warm(ctx context.Context, table string) error {
 }
 
 const endBytes = 512 << 10 // what is read for a footer
-
-func (e *ends) free() int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.left
-}
 
 // open opens a part, with its end if that was kept.
 func (e *ends) open(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {

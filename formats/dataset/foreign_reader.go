@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"unsafe" // moves fields between rows of any type, by their offsets
 
 	"github.com/rollmill/rollmill/formats"
@@ -34,7 +33,7 @@ func plainNamed(rd *Reader[reflect.Value], typ reflect.Type) partReader[reflect.
 func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, typ reflect.Type,
 	without []string) partReader[T] {
 	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
-		moves, err := movesTo(typ)
+		moves, err := movesBetween(reflect.TypeFor[formats.Trajectory](), typ)
 		if err != nil {
 			return nil, fault.Invalid(f.Name(), "", nil, "%s", err)
 		}
@@ -42,7 +41,7 @@ func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, ty
 		leavesOf(columns, "", typ, head)
 		if len(without) > 0 {
 			maps.DeleteFunc(columns, func(name string, _ bool) bool { return slices.Contains(without, name) })
-			moves = slices.DeleteFunc(slices.Clone(moves), func(m move) bool { return !under(columns, m.name) })
+			moves = slices.DeleteFunc(moves, func(m move) bool { return !under(columns, m.name) })
 		}
 		_, has, err := parquet.NewForeignReader[plainRow](f, func(string) bool { return false }, 0, 0)
 		if err == nil {
@@ -146,20 +145,7 @@ type move struct {
 	inner    []move       // of such elements
 }
 
-var moves sync.Map // reflect.Type -> []move
-
-// movesTo returns what fills a row type from a trajectory.
-func movesTo(t reflect.Type) ([]move, error) {
-	if known, ok := moves.Load(t); ok {
-		return known.([]move), nil
-	}
-	made, err := movesBetween(reflect.TypeFor[formats.Trajectory](), t)
-	if err == nil {
-		moves.Store(t, made)
-	}
-	return made, err
-}
-
+// movesBetween returns what fills a row type from another one.
 func movesBetween(from, to reflect.Type) ([]move, error) {
 	source := map[string]schema.Field{}
 	for _, f := range schema.FieldsOf(from) {

@@ -79,13 +79,8 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 			"rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
-	switch {
-	case d.plain == nil:
-		rd.rows = readRows[T](head, without)
-	case head:
-		rd.rows = plainRowsOf(rd, true, nil)
-	default:
-		rd.rows = plainRowsOf(rd, false, without)
+	if rd.rows = readRows[T](head, without); d.plain != nil {
+		rd.rows = plainRowsOf(rd, head, without)
 	}
 	return rd, nil
 }
@@ -108,7 +103,7 @@ func readRows[T any](head bool, without []string) partReader[T] {
 
 // NewHeadReader reads rows of the main table of a wide dataset without their
 // payload, which is neither fetched nor decoded. Nor are the columns named, and
-// those below them, unless the dataset is another tool's.
+// those below them.
 func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...string) (*Reader[T], error) {
 	return newReader[T](ctx, d, "", r, true, without)
 }

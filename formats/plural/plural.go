@@ -32,6 +32,23 @@ func many(noun string) string {
 	return noun + "s"
 }
 
+// Ranges returns ascending numbers, of which so many adjacent ones are a range: "1, 2, 5-8".
+func Ranges(list []int, dash string, fewest int) string {
+	var out []string
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n] == list[i]+n {
+			n++
+		}
+		if n < fewest {
+			out, i = append(out, strconv.Itoa(list[i])), i+1
+			continue
+		}
+		out, i = append(out, strconv.Itoa(list[i])+dash+strconv.Itoa(list[i+n-1])), i+n
+	}
+	return strings.Join(out, ", ")
+}
+
 // Bytes returns a number of bytes for people, in decimal units as disks are sold.
 func Bytes(n int64) string {
 	if n < 1000 {

@@ -13,3 +13,12 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+func TestRanges(t *testing.T) {
+	list := []int{0, 1, 2, 5, 7, 8}
+	for want, got := range map[string]string{"0-2, 5, 7, 8": Ranges(list, "-", 3), "0–2, 5, 7–8": Ranges(list, "–", 2), "": Ranges(nil, "-", 2)} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

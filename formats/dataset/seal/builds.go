@@ -94,25 +94,6 @@ func missing(have map[int]bool, of int) []int {
 	return out
 }
 
-// numbers formats shard numbers for messages, "1, 2, 5-8".
-func numbers(list []int) string {
-	var out []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		if j > i+1 {
-			out = append(out, fmt.Sprintf("%d-%d", list[i], list[j]))
-			i = j + 1
-			continue
-		}
-		out = append(out, strconv.Itoa(list[i]))
-		i++
-	}
-	return strings.Join(out, ", ")
-}
-
 // made reports whether a manifest was made from the records of a build.
 func (r Build) made(m *manifest.Manifest) bool {
 	for _, p := range m.AllParts() {

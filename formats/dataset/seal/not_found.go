@@ -2,10 +2,8 @@ package seal
 
 import (
 	"context"
-	"errors"
 	"path"
 	"slices"
-	"syscall"
 
 	"github.com/rollmill/rollmill/formats/dataset/journals"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -45,9 +43,6 @@ func fileName(uri string) bool {
 	}
 	return false
 }
-
-// InFile reports whether a read failed because a folder in its path is a file.
-func InFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // folderHint returns the hint that says what to name instead of a file.
 func folderHint(uri string) string {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -31,7 +33,7 @@ func Dataset(ctx context.Context, uri string) (*manifest.Manifest, error) {
 // a run are complete.
 func Find(ctx context.Context, b *storage.Bucket) (*manifest.Manifest, error) {
 	m, err := readManifest(ctx, b)
-	if InFile(err) {
+	if errors.Is(err, syscall.ENOTDIR) {
 		return nil, fault.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil,
 			"it is a file, and a dataset is a folder")
 	}
@@ -55,20 +57,14 @@ func Find(ctx context.Context, b *storage.Bucket) (*manifest.Manifest, error) {
 			return m, err
 		}
 	}
-	return nil, incomplete(b, runs[0], missing(found[runs[0]], runs[0].Of))
+	of := runs[0].Of
+	shards := missing(found[runs[0]], of)
+	return nil, fault.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", of), ErrIncomplete,
+		"%s %s of %d missing", map[bool]string{true: "shard", false: "shards"}[len(shards) == 1], plural.Ranges(shards, "-", 3), of)
 }
 
 // ErrIncomplete marks a dataset with missing shards.
 var ErrIncomplete = errors.New("the dataset is incomplete")
-
-func incomplete(b *storage.Bucket, r Build, shards []int) error {
-	word := "shard"
-	if len(shards) > 1 {
-		word = "shards"
-	}
-	return fault.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", r.Of), ErrIncomplete,
-		"%s %s of %d missing", word, numbers(shards), r.Of)
-}
 
 // Settle returns the manifest of a run, which it writes when the records of all
 // shards are there, or returns the missing shards. It is a *manifest.ExistsError when

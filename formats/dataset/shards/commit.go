@@ -135,25 +135,17 @@ func (s *Shard) Overtaken(ctx context.Context, err error) bool {
 // Finished reports whether another process finished this shard meanwhile. The
 // shard is then UpToDate, and what it wrote is removed.
 func (s *Shard) Finished(ctx context.Context) (bool, error) {
-	done, err := s.finished(ctx)
-	if err == nil && done {
+	now, err := seal.ReadCurrent(ctx, s.bucket)
+	if err == nil && (now.Manifest == nil || now.Manifest.Identity != s.build.Identity) { // not the whole dataset; the record?
+		if _, err = s.bucket.Stat(ctx, s.build.Record(s.shard)); errors.Is(err, storage.ErrNotExist) {
+			return s.upToDate, nil
+		}
+	}
+	if err == nil {
 		err = s.Discard()
 		s.upToDate = err == nil
 	}
 	return s.upToDate, err
-}
-
-// finished reports whether the shard's record or the whole dataset exists.
-func (s *Shard) finished(ctx context.Context) (bool, error) {
-	now, err := seal.ReadCurrent(ctx, s.bucket)
-	if err != nil || now.Manifest != nil && now.Manifest.Identity == s.build.Identity {
-		return err == nil, err
-	}
-	_, err = s.bucket.Stat(ctx, s.build.Record(s.shard))
-	if errors.Is(err, storage.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // withdraw removes what this shard wrote for a run that can no longer be
@@ -178,8 +170,12 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 		return res, err
 	}
 	if missing != nil {
-		res.Missing = missing
-		return res, s.count(ctx, &res)
+		rec, err := seal.ReadRecord(ctx, s.bucket, s.build, s.shard)
+		if errors.Is(err, storage.ErrNotExist) {
+			err = nil
+		}
+		res.Missing, res.Rows = missing, rec.Rows
+		return res, err
 	}
 	if upToDate {
 		if err := s.judgeAnew(ctx, m); err != nil {
@@ -221,16 +217,6 @@ func (s *Shard) judgeAnew(ctx context.Context, m *manifest.Manifest) error {
 		return err
 	}
 	return nil // of two commands that do this at once the first is kept: each returns the results of its own gates
-}
-
-// count sets the number of rows of a shard whose dataset is not sealed yet.
-func (s *Shard) count(ctx context.Context, res *Result) error {
-	rec, err := seal.ReadRecord(ctx, s.bucket, s.build, s.shard)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil
-	}
-	res.Rows = rec.Rows
-	return err
 }
 
 // Discard removes what was written. It does nothing after Commit.

@@ -3,8 +3,10 @@ package shards
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 
 	"github.com/google/uuid"
 
@@ -91,7 +93,7 @@ func Begin(ctx context.Context, uri string, spec manifest.Spec, o Options) (*Sha
 // is there now.
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	now, err := seal.ReadCurrent(ctx, s.bucket)
-	if seal.InFile(err) {
+	if errors.Is(err, syscall.ENOTDIR) {
 		return fault.Invalid(s.bucket.URI(), "write to another --out", nil, "it is a file, and a dataset is a folder")
 	}
 	if err != nil {

@@ -2,9 +2,9 @@ package page
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 )
 
@@ -38,26 +38,8 @@ func BranchesOf(t *formats.Trajectory, places []model.Place, url func(at int) st
 				b.Trained++
 			}
 		}
-		b.Messages, b.Of = ranges(list), len(list)
+		b.Messages, b.Of = plural.Ranges(list, "–", 2), len(list)
 		out = append(out, b)
 	}
 	return out
-}
-
-// ranges returns ascending numbers as ranges.
-func ranges(list []int) string {
-	var out []string
-	for i := 0; i < len(list); {
-		last := i
-		for last+1 < len(list) && list[last+1] == list[last]+1 {
-			last++
-		}
-		if last > i {
-			out = append(out, fmt.Sprintf("%d–%d", list[i], list[last]))
-		} else {
-			out = append(out, fmt.Sprint(list[i]))
-		}
-		i = last + 1
-	}
-	return strings.Join(out, ", ")
 }
