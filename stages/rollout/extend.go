@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -107,13 +106,12 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 		return nil, err
 	}
 	b := &base{d: d, payload: shards.NewPayload(ctx, d)}
-	all := func(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
-		return dataset.NewReader[formats.Trajectory](ctx, d, "", r)
+	if b.whole.Reader, err = dataset.NewReader[formats.Trajectory](ctx, d, "", d.All()); err != nil {
+		return nil, err
 	}
-	heads := func(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
-		return dataset.NewHeadReader[formats.Trajectory](ctx, d, r)
+	if b.heads.Reader, err = dataset.NewHeadReader[formats.Trajectory](ctx, d, d.All()); err != nil {
+		return nil, err
 	}
-	b.whole, b.heads = cursor{open: all, end: d.Rows}, cursor{open: heads, end: d.Rows}
 	met, n := make([]bool, planned.Len()), 0
 	var list []planning.Task
 	err = o.eachGroup(ctx, d, func(g group) error {
@@ -245,7 +243,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 	}
 	var rows []formats.Trajectory
 	if copies {
-		if rows, err = b.heads.read(g.first, int(g.rows)); err != nil {
+		if rows, err = b.heads.read(g); err != nil {
 			return err
 		}
 		for i := range rows {
@@ -253,7 +251,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 		}
 	}
 	if !copies {
-		if rows, err = b.whole.read(g.first, int(g.rows)); err != nil {
+		if rows, err = b.whole.read(g); err != nil {
 			return err
 		}
 	}
@@ -297,43 +295,19 @@ func mixed(lists ...[]formats.Trajectory) bool {
 }
 
 func (b *base) close() error {
-	b.heads.close()
-	b.whole.close()
-	return b.payload.Close()
+	return errors.Join(b.heads.Close(), b.whole.Close(), b.payload.Close())
 }
 
-// cursor reads runs of rows, in ascending order.
+// cursor reads groups, in ascending order.
 type cursor struct {
-	open func(dataset.Range) (*dataset.Reader[formats.Trajectory], error)
-	end  int64
-	at   int64
-	r    *dataset.Reader[formats.Trajectory]
+	*dataset.Reader[formats.Trajectory]
+	at int64
 }
 
-func (c *cursor) read(first int64, n int) ([]formats.Trajectory, error) {
-	if c.r == nil || c.at != first {
-		c.close()
-		var err error
-		if c.r, err = c.open(dataset.Range{First: first, Rows: c.end - first}); err != nil {
-			return nil, err
-		}
-		c.at = first
-	}
-	rows := make([]formats.Trajectory, n)
-	read, err := c.r.Read(rows)
-	c.at += int64(read)
-	if read < n {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = fmt.Errorf("rollout: the dataset that is extended ends at row %d", c.at)
-		}
+func (c *cursor) read(g held) ([]formats.Trajectory, error) {
+	if err := c.Skip(g.first - c.at); err != nil {
 		return nil, err
 	}
-	return rows, nil
-}
-
-func (c *cursor) close() {
-	if c.r != nil {
-		_ = c.r.Close() // it was only read
-		c.r = nil
-	}
+	c.at = g.first + int64(g.rows)
+	return c.Take(int64(g.rows))
 }

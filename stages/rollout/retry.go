@@ -83,13 +83,11 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *journal
 		if err != nil {
 			return err
 		}
-		for left := run.Rows; left > 0 && err == nil; {
-			rows := make([]formats.Trajectory, min(left, 64))
-			n := 0
-			if n, err = r.Read(rows); n == len(rows) {
+		for left := run.Rows; left > 0 && err == nil; left -= 64 {
+			var rows []formats.Trajectory
+			if rows, err = r.Take(min(left, 64)); err == nil {
 				err = journal.Append(ctx, rows)
 			}
-			left -= int64(n)
 		}
 		if err := errors.Join(err, r.Close()); err != nil {
 			return err

@@ -2,54 +2,12 @@
 // language, with its model calls going through the recording proxy. It is not
 // a sandbox: the program runs with the rights of this process.
 //
-// The program gets one JSON line on its standard input,
-//
-//	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed","work"}
-//
-// and in its environment OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY,
-// OPENAI_MODEL, ANTHROPIC_BASE_URL (the same address without /v1, which
-// Anthropic's clients add), ANTHROPIC_API_KEY, ANTHROPIC_MODEL,
-// ROLLMILL_TRAJECTORY_ID, ROLLMILL_EXAMPLE_ID, ROLLMILL_GENERATION,
-// ROLLMILL_EPOCH, ROLLMILL_WORK and, with a sampling seed, ROLLMILL_SEED. Work is an
-// empty folder for the attempt's files, which is removed at its end. After a crash it has the
-// same path: a program that puts it into a prompt gets the answers that it had (rollout
-// --resume). The clients of OpenAI
-// and of Anthropic find the proxy by these. A program of several functions may
-// name the calling function, for --target-function, by ending the base URL in
-// /f/FUNCTION/v1 instead of /v1 or by the header X-Rollmill-Function. It may
-// print one JSON object,
-//
-//	{"answer":"…","reward":1,"metadata":{…},"stop":"done"}
-//
-// each field optional. The answer is text; without it the answer is what the
-// model wrote last. The reward is a number, stored as the component "agent" (see
-// reward stored). Stop is "done" or "turns" (it ran out of turns). Other text may
-// come before the object, which then begins a line and ends the output. An object
-// that begins with one of these keys and is broken, or that text follows, fails the
-// trajectory (class agent_output), and so does other output that begins with "{" and
-// is not one object. Text without such an object is ignored. Print no text of the
-// model last: it could be taken for a result. An exit code other than 0 fails the
-// trajectory, with the end of standard error in its error. All of standard error is
-// kept where --agent-logs says.
-//
-// With --agent-workers the program is started that many times and keeps
-// running: each line on its standard input is a task as above plus "base_url",
-// "api_key" and "model", and it answers each with one line, the object above or
-// {"error":"…"}, in which "trajectory_id" is the task's. A line that begins
-// with "{" without this id is not an answer: it fails the trajectory (class
-// agent_output) and ends the worker, so that no answer is ever used for another
-// task. Other lines are ignored, and so is output between two tasks; logs
-// belong on standard error. A worker has one task at a time. One that ends, or
-// is ended together with its trajectory, is replaced. This is a whole worker in
-// Python (testdata/agents/worker.py):
-//
-//	import json, sys
-//	from openai import OpenAI
-//	for line in sys.stdin:
-//	    task = json.loads(line)
-//	    model = OpenAI(base_url=task["base_url"], api_key=task["api_key"])
-//	    model.chat.completions.create(model=task["model"], messages=[{"role": "user", "content": task["question"]}])
-//	    print(json.dumps({"trajectory_id": task["trajectory_id"], "metadata": {}}), flush=True)
+// The guide "protocol-agent" has the task, the result and the variables; agents.Task,
+// agents.Output and Attempt.Environ are these in Go. A program is started for each
+// trajectory, or, with --agent-workers, that many times: a worker has one task at a time,
+// and a line without the task's "trajectory_id" is never used for another task. One that
+// ends, or is ended together with its trajectory, is replaced (testdata/agents/worker.py
+// is a whole one). All of standard error is kept where --agent-logs says.
 package command
 
 import (

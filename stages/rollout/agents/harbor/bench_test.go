@@ -26,9 +26,7 @@ type instant struct {
 }
 
 func (*instant) Found(context.Context) (string, error)                       { return "", nil }
-func (*instant) Has(context.Context, string) bool                            { return true }
-func (*instant) Build(context.Context, string, string) error                 { return nil }
-func (*instant) Pull(context.Context, string) error                          { return nil }
+func (*instant) Image(context.Context, string, string) error                 { return nil }
 func (*instant) Remove(context.Context, ...string) error                     { return nil }
 func (*instant) Labelled(context.Context, string) (map[string]string, error) { return nil, nil }
 

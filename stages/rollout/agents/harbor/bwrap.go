@@ -56,23 +56,17 @@ func etc() map[string]string {
 	}
 }
 
-// Found asks for the version.
 func (b *bwrap) Found(ctx context.Context) (string, error) {
 	return commands{"bwrap"}.Found(ctx)
 }
 
-// Has knows the one image that there is.
-func (b *bwrap) Has(_ context.Context, image string) bool { return image == "" }
+func (b *bwrap) Image(_ context.Context, image, _ string) error {
+	if image != "" {
+		return errors.New("runtime bwrap has no images: it runs tasks that have none")
+	}
+	return nil
+}
 
-var errNoImages = errors.New("runtime bwrap has no images: it runs tasks that have none")
-
-// Build is refused.
-func (b *bwrap) Build(context.Context, string, string) error { return errNoImages }
-
-// Pull is refused.
-func (b *bwrap) Pull(context.Context, string) error { return errNoImages }
-
-// Start makes the folders.
 func (b *bwrap) Start(_ context.Context, c Container) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -214,7 +208,6 @@ func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) err
 
 func (b *bwrap) copied(name string) string { return filepath.Join(b.dir, name, "copied") }
 
-// Remove removes the folders.
 func (b *bwrap) Remove(_ context.Context, names ...string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,7 +2,6 @@ package harbor
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -40,7 +39,11 @@ func (s *images) get(ctx context.Context, t harbor.Task) (name string, err error
 		s.stop = append(s.stop, stop)
 		go func() {
 			defer close(i.done)
-			i.err = s.make(building, name, t)
+			folder := t.EnvironmentDir()
+			if t.Environment.Image != "" {
+				folder = ""
+			}
+			i.err = s.runtime.Image(building, name, folder)
 		}()
 	}
 	s.mu.Unlock()
@@ -50,18 +53,6 @@ func (s *images) get(ctx context.Context, t harbor.Task) (name string, err error
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-}
-
-func (s *images) make(ctx context.Context, name string, t harbor.Task) error {
-	switch {
-	case s.runtime.Has(ctx, name):
-		return nil
-	case name == "":
-		return errors.New("the task has neither environment/Dockerfile nor docker_image; --runtime bwrap runs such tasks")
-	case t.Environment.Image != "":
-		return s.runtime.Pull(ctx, name)
-	}
-	return s.runtime.Build(ctx, name, t.EnvironmentDir())
 }
 
 func (s *images) close() {

@@ -20,12 +20,8 @@ import (
 type Runtime interface {
 	// Found says which runtime is there, or what is missing.
 	Found(ctx context.Context) (string, error)
-	// Has reports whether an image is there.
-	Has(ctx context.Context, image string) bool
-	// Build makes an image of a folder with a Dockerfile.
-	Build(ctx context.Context, image, folder string) error
-	// Pull brings an image from its registry.
-	Pull(ctx context.Context, image string) error
+	// Image brings an image that is not there: of a folder with a Dockerfile, "" for its registry.
+	Image(ctx context.Context, image, folder string) error
 	// Start starts a container that does nothing until it is removed.
 	Start(ctx context.Context, c Container) error
 	// Exec runs a program in a container and returns its exit code. When ctx ends, it
@@ -90,7 +86,6 @@ type Exec struct {
 // the user's own.
 type commands []string
 
-// Found asks for the version.
 func (c commands) Found(ctx context.Context) (string, error) {
 	out, err := c.output(ctx, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -99,25 +94,21 @@ func (c commands) Found(ctx context.Context) (string, error) {
 	return out, err
 }
 
-// Has asks for the image's id.
-func (c commands) Has(ctx context.Context, image string) bool {
-	_, err := c.output(ctx, "image", "inspect", "--format", "{{.Id}}", image)
-	return err == nil
-}
-
-// Build makes the image from the folder's Dockerfile.
-func (c commands) Build(ctx context.Context, image, folder string) error {
-	_, err := c.output(ctx, "build", "--quiet", "--tag", image, folder)
+func (c commands) Image(ctx context.Context, image, folder string) error {
+	if _, err := c.output(ctx, "image", "inspect", "--format", "{{.Id}}", image); err == nil {
+		return nil
+	}
+	words := []string{"pull", "--quiet", image}
+	switch {
+	case image == "":
+		return errors.New("the task has neither environment/Dockerfile nor docker_image; --runtime bwrap runs such tasks")
+	case folder != "":
+		words = []string{"build", "--quiet", "--tag", image, folder}
+	}
+	_, err := c.output(ctx, words...)
 	return err
 }
 
-// Pull brings the image.
-func (c commands) Pull(ctx context.Context, image string) error {
-	_, err := c.output(ctx, "pull", "--quiet", image)
-	return err
-}
-
-// Start starts the container in the background.
 func (c commands) Start(ctx context.Context, b Container) error {
 	words := []string{"run", "--detach", "--stop-timeout", "0", "--name", b.Name, "--pids-limit", strconv.Itoa(b.Processes)}
 	add := func(given bool, more ...string) {
@@ -167,7 +158,6 @@ func envFile(dir string, env []string) (words []string, remove func(), err error
 	return []string{"--env-file", f.Name()}, func() { os.Remove(f.Name()) }, errors.Join(err, f.Close())
 }
 
-// Exec runs the program in the container.
 func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	words := []string{"exec"}
 	if e.User != "" {
@@ -194,13 +184,11 @@ func exited(ctx context.Context, p process.Program) (int, error) {
 	return 0, err
 }
 
-// CopyIn copies the folder.
 func (c commands) CopyIn(ctx context.Context, name, folder, to string) error {
 	_, err := c.output(ctx, "cp", folder, name+":"+to)
 	return err
 }
 
-// CopyOut streams the archive.
 func (c commands) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
 	errs := process.NewTail(ctx, quoted)
 	return said(run(ctx, process.Program{Words: slices.Concat(c, []string{"cp", name + ":" + from, "-"}), Stdout: w, Stderr: errs}), errs)
@@ -212,7 +200,6 @@ func (c commands) Stop(ctx context.Context, name string) error {
 	return err
 }
 
-// Again starts the container.
 func (c commands) Again(ctx context.Context, name string) error {
 	_, err := c.output(ctx, "start", name)
 	return err
@@ -245,7 +232,6 @@ func (c commands) Changed(ctx context.Context, name string, to Changes) error {
 	return lines.Err()
 }
 
-// Remove kills and removes the containers.
 func (c commands) Remove(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil

@@ -1,24 +1,11 @@
-// Package http is the agent that is a service: each attempt is one POST of a
-// JSON object,
+// Package http is the agent that is a service: each attempt is one POST of a task, as the
+// guide "protocol-agent" describes. Any status but 2xx fails the trajectory, with the
+// body's beginning in its error. When the trajectory is ended, the connection is closed. A
+// redirect is followed only to the same host and port, and as a POST.
 //
-//	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed","base_url","api_key","model"}
-//
-// and the service makes its model calls at base_url, which belongs to this
-// trajectory alone (clients of Anthropic's take it without /v1, which they add),
-// until it answers with status 2xx. The body may be
-// {"answer":"…","reward":1,"metadata":{…},"stop":"done|turns"}, each field
-// optional as in agent command, or {"error":"…"}; any other body is ignored. Any other status fails the trajectory, with the body's beginning in
-// its error. When the trajectory is ended, the connection is closed. A redirect
-// is followed only to the same host and port, and as a POST.
-//
-// Host and port are not part of the dataset's identity, so a service that moved
-// is the same agent. A service that changed needs a new version before the
-// address: "http: version=2,http://127.0.0.1:9000/run". A key is read from
+// Host and port are not part of the dataset's identity, so a service that moved is the
+// same agent; one that changed needs a new version before the address. A key is read from
 // ROLLMILL_AGENT_API_KEY, never from the URL.
-//
-// It is not a client of agent protocols; for the NeMo Agent Toolkit see
-// agents/nat. A service on another machine must reach the recording proxy:
-// give that an address with --listen and --advertise.
 package http
 
 import (

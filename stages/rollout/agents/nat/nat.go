@@ -17,14 +17,6 @@
 // test-time compute scored (TTC_END) are kept in the column candidates, for
 // pairs at a turn.
 //
-// The workflow's configuration of the model must ask for logprobs (logprobs:
-// true), and for exact token ids of vLLM also for return_tokens_as_token_ids
-// (model_kwargs: {extra_body: {return_tokens_as_token_ids: true}} with
-// LangChain), since steps carry no other ids. Where that cannot be had, the
-// other route is a program: --agent 'command: nat run --config_file workflow.yml
-// ...' with base_url: ${OPENAI_BASE_URL} in the workflow, whose calls then pass
-// the recorder, which asks for ids itself.
-//
 // A server that streams leaves the tool calls out of LLM_END. They are in the
 // next prompt, in the message of the same id, and are read from there.
 //
