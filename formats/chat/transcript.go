@@ -38,6 +38,18 @@ func ToolSet(t *formats.Trajectory, n int32) string {
 	return t.ToolSets[n]
 }
 
+// AddToolSet returns the index of a set of tools in a list, to which it is added if it is new; -1 for "".
+func AddToolSet(sets *[]string, set string) int32 {
+	if set == "" {
+		return -1
+	}
+	at := slices.Index(*sets, set)
+	if at < 0 {
+		at, *sets = len(*sets), append(*sets, set)
+	}
+	return int32(at)
+}
+
 // Role returns the role of a message as one of system, user, assistant and tool.
 // ok is false for a role that is none of them, and not another name of one.
 func Role(role string) (name string, ok bool) {

@@ -156,12 +156,6 @@ func (s *Session) noteAnswered(c *call) {
 // anew, whatever they were answered.
 const ResumeHeader = "X-Rollmill-Resume"
 
-func (s *Session) keepNothing() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.once = true
-}
-
 // keepPaid keeps what a call cost whose answer is not given again.
 func (s *Session) keepPaid(c *call) {
 	if paid := s.record.Calls[c.index]; s.resume.Keep != nil && c.earlier == nil && paid.PromptTokens+paid.CompletionTokens > 0 {

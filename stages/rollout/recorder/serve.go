@@ -32,7 +32,9 @@ func (s *Session) ask(kind *apis.API, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.callContext(r)
 	defer cancel(nil)
 	if r.Header.Get(ResumeHeader) == "off" {
-		s.keepNothing()
+		s.mu.Lock()
+		s.once = true
+		s.mu.Unlock()
 	}
 	c := s.begin(q, takeFunction(r), sessionOf(r.Header))
 	c.ctx = ctx

@@ -193,7 +193,7 @@ func (s *Session) begin(q *apis.Request, function, session string) *call {
 	}
 	q.Enrich(&s.recorder.set, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
-		formats.Call{Model: c.model, Sampling: q.Sampling(&s.recorder.set), Tools: s.toolSet(q.Tools), Target: c.target,
+		formats.Call{Model: c.model, Sampling: q.Sampling(&s.recorder.set), Tools: chat.AddToolSet(&s.record.ToolSets, q.Tools), Target: c.target,
 			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
@@ -206,22 +206,13 @@ func (s *Session) seed(k int) *int64 {
 	return new(formats.Seed(*base, s.id, "call", strconv.Itoa(k)))
 }
 
-func (s *Session) toolSet(tools string) int32 {
-	if tools == "" {
-		return -1
-	}
-	if i := slices.Index(s.record.ToolSets, tools); i >= 0 {
-		return int32(i)
-	}
-	s.record.ToolSets = append(s.record.ToolSets, tools)
-	return int32(len(s.record.ToolSets) - 1)
-}
-
 func (s *Session) end(c *call, r *engines.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
-	c.cancelledWhole(r)
+	if r.Failure == nil && c.ctx != nil && c.ctx.Err() != nil { // for the agent, which did not wait, it is a failure
+		r.Failure = streamFailure(c.ctx, nil)
+	}
 	if c.target {
 		s.outcomes = append(s.outcomes, outcome{c.path.At, c.began, s.clock, r.Failure, r.Answer != nil && len(r.Answer.Choices) > 0 && r.Events != nil})
 	}

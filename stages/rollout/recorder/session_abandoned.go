@@ -7,7 +7,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // outcome is how a call of the target model ended. Times are the session's clock.
@@ -16,13 +15,6 @@ type outcome struct {
 	began, ended int
 	failure      *completion.Failure
 	left         bool // the agent had a part of its stream
-}
-
-// cancelledWhole turns an answer that the agent did not wait for into the failure that it is for the agent.
-func (c *call) cancelledWhole(r *engines.Result) {
-	if r.Failure == nil && c.ctx != nil && c.ctx.Err() != nil {
-		r.Failure = streamFailure(c.ctx, nil)
-	}
 }
 
 // IsAbandoned reports whether a call has no whole answer because the agent did not wait for it.

@@ -103,14 +103,11 @@ func (m *agentStream) end() (begun bool) {
 	return m.begun
 }
 
-// pingFromNow is called when an engine is asked for a whole answer.
-func (m *agentStream) pingFromNow() { m.timer.Reset(m.s.recorder.opts.PingEvery) }
-
 // stream answers a call of an agent that streams.
 func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *apis.Request, c *call, header http.Header) {
 	m := s.newAgentStream(w, q)
 	defer m.end()
-	q.OnAccepted, q.OnWhole = m.begin, m.pingFromNow
+	q.OnAccepted, q.OnWhole = m.begin, func() { m.timer.Reset(s.recorder.opts.PingEvery) }
 	r := s.answer(ctx, c, header)
 	if r.Failure == nil && r.Events != nil && !q.API.Translated() {
 		s.relay(ctx, w, q, c, r, m.end())

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/tree"
@@ -39,7 +40,7 @@ func (b *builder) add(c *nat.Call) {
 	}
 	m, id, model, logprobs := c.Answered()
 	path := b.place(c.Prompt())
-	record := formats.Call{Model: model, Sampling: "{}", Tools: b.toolSet(c), Function: c.Function, Attempts: 1,
+	record := formats.Call{Model: model, Sampling: "{}", Tools: chat.AddToolSet(&b.t.ToolSets, c.Tools()), Function: c.Function, Attempts: 1,
 		PromptTokens: c.End.Prompt, CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached}
 	record.Target = b.targets(c, model)
 	when := tree.Span{Began: math.Inf(1), Ended: c.End.Time} // without a start, no earlier call overlaps it
@@ -93,19 +94,6 @@ func (b *builder) targets(c *nat.Call, model string) bool {
 		return false
 	}
 	return len(b.functions) == 0 || slices.Contains(b.functions, c.Function) || slices.Contains(b.functions, c.Alias)
-}
-
-// toolSet returns the index of the call's tool definitions among the row's.
-func (b *builder) toolSet(c *nat.Call) int32 {
-	set := c.Tools()
-	if set == "" {
-		return -1
-	}
-	if i := slices.Index(b.t.ToolSets, set); i >= 0 {
-		return int32(i)
-	}
-	b.t.ToolSets = append(b.t.ToolSets, set)
-	return int32(len(b.t.ToolSets) - 1)
 }
 
 // tokens gives a sampled message its logprobs and, if the entries have them,

@@ -121,10 +121,6 @@ func (p *chatPrompt) addText(text string, raw []byte) {
 	p.parts = append(p.parts, jsontext.Object{field("type", []byte(`"text"`)), field("text", raw)}.Bytes())
 }
 
-func imagePart(url string) []byte {
-	return encode(map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
-}
-
 // addToolResult adds a tool message. Its images follow as a user message: chat
 // templates have no images in tool messages.
 func (p *chatPrompt) addToolResult(id, text string, images [][]byte) {

@@ -147,11 +147,11 @@ func (p *messagesPrompt) block(o jsontext.Object) error {
 			p.addText(text, o.Get("text"))
 		}
 	case "image":
-		url, err := imageURL(o)
+		part, err := imagePart(o)
 		if err != nil {
 			return err
 		}
-		p.parts = append(p.parts, imagePart(url))
+		p.parts = append(p.parts, part)
 	case "document":
 		source := jsontext.ParseObject(o.Get("source"))
 		if jsontext.Unquote(source.Get("type")) != "text" {
@@ -176,16 +176,17 @@ func (p *messagesPrompt) block(o jsontext.Object) error {
 	return nil
 }
 
-func imageURL(o jsontext.Object) (string, error) {
+func imagePart(o jsontext.Object) ([]byte, error) {
 	source := jsontext.ParseObject(o.Get("source"))
+	url := jsontext.Unquote(source.Get("url"))
 	switch kind := jsontext.Unquote(source.Get("type")); kind {
 	case "base64":
-		return "data:" + jsontext.Unquote(source.Get("media_type")) + ";base64," + jsontext.Unquote(source.Get("data")), nil
+		url = "data:" + jsontext.Unquote(source.Get("media_type")) + ";base64," + jsontext.Unquote(source.Get("data"))
 	case "url":
-		return jsontext.Unquote(source.Get("url")), nil
 	default:
-		return "", fmt.Errorf("an image from %q cannot be given to a chat completions engine", kind)
+		return nil, fmt.Errorf("an image from %q cannot be given to a chat completions engine", kind)
 	}
+	return encode(map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}}), nil
 }
 
 func (p *messagesPrompt) toolResult(o jsontext.Object) error {
@@ -204,11 +205,11 @@ func (p *messagesPrompt) toolResult(o jsontext.Object) error {
 		case "text":
 			texts = append(texts, jsontext.Unquote(part.Get("text")))
 		case "image":
-			url, err := imageURL(part)
+			image, err := imagePart(part)
 			if err != nil {
 				return err
 			}
-			images = append(images, imagePart(url))
+			images = append(images, image)
 		default:
 			return fmt.Errorf("a tool result with a block of type %q cannot be given to a chat completions engine", kind)
 		}

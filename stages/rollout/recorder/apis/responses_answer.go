@@ -1,6 +1,7 @@
 package apis
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -69,13 +70,9 @@ type responsesPart struct {
 
 // echoed are the fields of a response that repeat the request, with their
 // defaults.
-var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")),
-	field("metadata", []byte("{}")),
-	field("parallel_tool_calls", []byte("true")), field("previous_response_id", []byte("null")),
-	field("reasoning", []byte("null")), field("store", []byte("true")),
-	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)),
-	field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
-	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
+var echoed = jsontext.ParseObject([]byte(`{"instructions":null,"max_output_tokens":null,"metadata":{},"parallel_tool_calls":true,` +
+	`"previous_response_id":null,"reasoning":null,"store":true,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto",` +
+	`"tools":[],"top_p":null,"truncation":"disabled","user":null}`))
 
 // Encode returns an answer of chat completions as a response. Of several choices,
 // which that API does not have, it returns the first.
@@ -162,7 +159,7 @@ func (q *Request) reasoningItem(text string, k int) *responsesReasoning {
 	item := responsesReasoning{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
 		Content: []responsesPart{{Type: "reasoning_text", Text: &text}}}
 	if q.responses.encrypted {
-		item.Encrypted = sealReasoning(text)
+		item.Encrypted = sealPrefix + base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	return &item
 }

@@ -82,10 +82,6 @@ func inputImage(o jsontext.Object) ([]byte, error) {
 // keep no reasoning text send it back.
 const sealPrefix = "rollmill:"
 
-func sealReasoning(text string) string {
-	return sealPrefix + base64.StdEncoding.EncodeToString([]byte(text))
-}
-
 func unsealReasoning(text string) string {
 	code, ok := strings.CutPrefix(text, sealPrefix)
 	out, err := base64.StdEncoding.DecodeString(code)

@@ -49,11 +49,6 @@ func (t *tokens) bestIDs() (ids []int32, from string) {
 	return nil, ""
 }
 
-// listsIDs reports whether the engine gave a list of ids, perhaps empty.
-func (t *tokens) listsIDs() bool {
-	return slices.ContainsFunc(t.ids[:], func(f idList) bool { return f.listed })
-}
-
 // addText stores the text of a token, which is kept only if no ids came.
 func (t *tokens) addText(v []byte) {
 	if len(v) > 1 && v[0] == '"' && !bytes.HasPrefix(v, tokenIDPrefix) {

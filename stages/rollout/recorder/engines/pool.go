@@ -372,8 +372,8 @@ func ReadAll(r io.Reader, size int64, limit int) ([]byte, error) {
 
 func (u *Pool) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response,
 	q *apis.Request) (*Result, error) {
-	e := completion.NewEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
-	r := &Result{Status: resp.StatusCode, Header: resp.Header, Answer: &completion.Answer{AcceptNoFinish: q.AcceptNoFinish}, Events: e}
+	r := &Result{Status: resp.StatusCode, Header: resp.Header, Answer: &completion.Answer{AcceptNoFinish: q.AcceptNoFinish},
+		Events: completion.NewEventReader(resp.Body, func() { cancel(); resp.Body.Close() })}
 	if err := r.open(q); err != nil {
 		resp.Body.Close()
 		return nil, TransportError(ctx, err)
