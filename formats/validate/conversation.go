@@ -29,9 +29,6 @@ func ofWide(count func(*Count, *Row, *formats.Trajectory)) func(*Count, *Row) {
 	}
 }
 
-func noModel(_ *Row, t *formats.Trajectory) bool         { return t.Model == "" }
-func noPolicyVersion(_ *Row, t *formats.Trajectory) bool { return t.PolicyVersion == nil }
-
 // noPreferences reports whether neither the row can be compared with others of its
 // group nor its candidates with each other.
 func noPreferences(r *Row, t *formats.Trajectory) bool {
@@ -67,10 +64,6 @@ func comparesCandidates(t *formats.Trajectory) bool {
 	}
 	return false
 }
-
-func noAssistant(r *Row, _ *formats.Trajectory) bool    { return !r.shows().assistant }
-func noSystemPrompt(r *Row, _ *formats.Trajectory) bool { return !r.shows().system }
-func noToolCalls(r *Row, _ *formats.Trajectory) bool    { return !r.shows().calls }
 
 // contentParts reports whether a message has parts that are not text, or the row media
 // beside the text.
@@ -108,9 +101,6 @@ func lastNotAssistant(r *Row, t *formats.Trajectory) bool {
 	}
 	return last >= 0 && t.Messages[last].Role != "assistant"
 }
-
-func branchedAnswers(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Branches }
-func foreignAnswers(r *Row, t *formats.Trajectory) bool  { return r.refused(t) == chat.Others }
 
 // refused returns why the whole conversation is no text that trains, or "".
 func (r *Row) refused(t *formats.Trajectory) string {

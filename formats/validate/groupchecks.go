@@ -23,6 +23,16 @@ func inGroups[T any](of func(*Row) (T, bool), judge func(*Count, string, []T)) f
 	return func() checker { return &grouped[T]{of: of, judge: judge} }
 }
 
+// inWideGroups is inGroups for valid wide rows.
+func inWideGroups[T any](of func(*Row, *formats.Trajectory) (T, bool), judge func(*Count, string, []T)) func() checker {
+	return inGroups(func(r *Row) (m T, checks bool) {
+		if t := r.wide(); t != nil {
+			m, checks = of(r, t)
+		}
+		return m, checks
+	}, judge)
+}
+
 func (g *grouped[T]) Row(r *Row) {
 	m, checks := g.of(r)
 	if !checks {
@@ -154,12 +164,8 @@ type answer struct {
 	digest xxh3.Uint128
 }
 
-var newSameAnswers = inGroups(func(r *Row) (answer, bool) {
-	t := r.wide()
-	if t == nil || t.Answer == "" {
-		return answer{}, false
-	}
-	return answer{keep(r), xxh3.HashString128(t.Answer)}, true
+var newSameAnswers = inWideGroups(func(r *Row, t *formats.Trajectory) (answer, bool) {
+	return answer{keep(r), xxh3.HashString128(t.Answer)}, t.Answer != ""
 }, func(c *Count, group string, members []answer) {
 	if len(members) < 2 {
 		return
@@ -173,11 +179,7 @@ var newSameAnswers = inGroups(func(r *Row) (answer, bool) {
 	c.add(members[0].kept, "", "group %s: %d members", group, len(members))
 })
 
-var newMixedPrompts = inGroups(func(r *Row) (asked, bool) {
-	t := r.wide()
-	if t == nil {
-		return asked{}, false
-	}
+var newMixedPrompts = inWideGroups(func(r *Row, t *formats.Trajectory) (asked, bool) {
 	digest, is := formats.FirstPrompt(t)
 	return asked{keep(r), digest}, is
 }, func(c *Count, group string, members []asked) {
@@ -207,11 +209,7 @@ type version struct {
 	known   bool
 }
 
-var newVersions = inGroups(func(r *Row) (version, bool) {
-	t := r.wide()
-	if t == nil {
-		return version{}, false
-	}
+var newVersions = inWideGroups(func(r *Row, t *formats.Trajectory) (version, bool) {
 	v := version{kept: keep(r)}
 	if t.PolicyVersion != nil {
 		v.version, v.known = *t.PolicyVersion, true

@@ -1,5 +1,10 @@
 package validate
 
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+)
+
 // All lists every check: of runs and datasets, of attempts, tokens, scores, copies,
 // conversations, tools, and of what made the rows.
 //
@@ -50,7 +55,8 @@ var All = []Check{
 	{Name: "truncated_scored", Severity: Note, In: Audit, row: truncatedScored,
 		What: "rewards are of attempts that were cut off",
 		Help: "attempts that were cut off have a reward, and count in their group"},
-	{Name: "no_assistant", Severity: Error, In: Import, Blocks: anyUse, row: ofRows(noAssistant),
+	{Name: "no_assistant", Severity: Error, In: Import, Blocks: anyUse,
+		row:  ofRows(func(r *Row, _ *formats.Trajectory) bool { return !r.shows().assistant }),
 		Help: "no message is the assistant's",
 		Hint: "map the column with the answers, as --map completion=response does, or with the whole conversation " +
 			"(--map messages=COLUMN), or import the rows as examples of rollout"},
@@ -222,10 +228,12 @@ var All = []Check{
 	{Name: "branches", Severity: Note, In: Audit, Payload: true, row: branches,
 		What: "branches of trajectories",
 		Help: "trajectories branch: retries, sub-agents, compacted histories"},
-	{Name: "branched_answers", Severity: Warning, In: Import, Blocks: answers, row: ofRows(branchedAnswers),
+	{Name: "branched_answers", Severity: Warning, In: Import, Blocks: answers,
+		row:  ofRows(func(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Branches }),
 		Help: "answers were sampled on several branches, and a row of text holds one",
 		Hint: "split the branches into rows of their own, or train on recorded tokens"},
-	{Name: "foreign_answers", Severity: Warning, In: Import, Blocks: forSFT, row: ofRows(foreignAnswers),
+	{Name: "foreign_answers", Severity: Warning, In: Import, Blocks: forSFT,
+		row:  ofRows(func(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Others }),
 		Help: "an answer before the last sampled one was not sampled from the model",
 		Hint: "SFT would train on them too: export to chat, which gives them the weight 0, mark them as sampled if they " +
 			"are worth imitating, or cut the conversation there"},
@@ -239,11 +247,13 @@ var All = []Check{
 	{Name: "role_order", Severity: Warning, In: Import, row: ofRows(roleOrder),
 		Help: "roles are unknown or out of order, such as two answers in a row or a late system prompt",
 		Hint: "check the mapping of roles; the chat templates of some models refuse such conversations"},
-	{Name: "no_system_prompt", Severity: Note, In: Import, row: ofRows(noSystemPrompt),
+	{Name: "no_system_prompt", Severity: Note, In: Import,
+		row:  ofRows(func(r *Row, _ *formats.Trajectory) bool { return !r.shows().system }),
 		Help: "no message is a system prompt",
 		Hint: "if the model had one, export it too: it is part of the prompt that the answers were sampled from"},
 
-	{Name: "no_tool_calls", Severity: Note, In: Import, Blocks: forToolRewards, row: ofRows(noToolCalls),
+	{Name: "no_tool_calls", Severity: Note, In: Import, Blocks: forToolRewards,
+		row:  ofRows(func(r *Row, _ *formats.Trajectory) bool { return !r.shows().calls }),
 		Help: "the conversation calls no tool",
 		Hint: "nothing to do, unless the calls are in the text or in a column that is not mapped"},
 	{Name: "no_tools", Severity: Warning, In: Import | Audit, Payload: true,
@@ -276,10 +286,12 @@ var All = []Check{
 		What: "answers hold tool calls as text: the engine has no parser for them, or the wrong one",
 		Help: "answers contain tool calls as text"},
 
-	{Name: "no_model", Severity: Note, In: Import, row: ofRows(noModel),
+	{Name: "no_model", Severity: Note, In: Import,
+		row:  ofRows(func(_ *Row, t *formats.Trajectory) bool { return t.Model == "" }),
 		Help: "the model has no name",
 		Hint: "map it if the source has it (--map): rows of several models must not train one policy unnoticed"},
-	{Name: "no_policy_version", Severity: Note, In: Import, row: ofRows(noPolicyVersion),
+	{Name: "no_policy_version", Severity: Note, In: Import,
+		row:  ofRows(func(_ *Row, t *formats.Trajectory) bool { return t.PolicyVersion == nil }),
 		Help: "the policy's version is unknown",
 		Hint: "map it if the source has it (--map): without it curate cannot drop stale rows"},
 	{Name: "models", Severity: Warning, In: Audit | Submit, Sees: OneGroup, Payload: true,

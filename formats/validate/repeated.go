@@ -15,7 +15,7 @@ import (
 // payload, started and finished at the same microsecond; and for an id that occurs
 // twice in a group. A source may number the rows of each file, so an import's
 // counter wants the same conversation, too, of rows with the same id.
-var newCopies = inGroups(attemptOf, copied)
+var newCopies = inWideGroups(attemptOf, copied)
 
 type attempt struct {
 	kept
@@ -23,11 +23,7 @@ type attempt struct {
 	began, ended int64
 }
 
-func attemptOf(r *Row) (a attempt, checks bool) {
-	t := r.wide()
-	if t == nil {
-		return a, false
-	}
+func attemptOf(r *Row, t *formats.Trajectory) (a attempt, checks bool) {
 	a.kept = keep(r)
 	if t.StartedAt != 0 && t.FinishedAt != 0 && t.HasPayloadDigest() {
 		a.digest, a.began, a.ended = strings.Clone(t.PayloadDigest), t.StartedAt, t.FinishedAt
@@ -173,10 +169,7 @@ type turnsRow struct {
 	turns
 }
 
-var newPrefixRows = inGroups(func(r *Row) (turnsRow, bool) {
-	if r.wide() == nil {
-		return turnsRow{}, false
-	}
+var newPrefixRows = inWideGroups(func(r *Row, _ *formats.Trajectory) (turnsRow, bool) {
 	return turnsRow{keep(r), r.turns()}, true
 }, func(c *Count, _ string, members []turnsRow) {
 	c.Of += int64(len(members))
