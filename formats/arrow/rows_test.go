@@ -66,7 +66,7 @@ func fromParquet(t *testing.T, rows []formats.Trajectory) (out []json.RawMessage
 	if err := errors.Join(w.Write(rows), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for row, err := range parquet.JSON("file", bytes.NewReader(file.Bytes()), int64(file.Len())) {
+	for row, err := range parquet.JSON("file", bytes.NewReader(file.Bytes()), int64(file.Len()), nil, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

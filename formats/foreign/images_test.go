@@ -81,7 +81,7 @@ func read(t *testing.T, f exporters.Format, file []byte) string {
 		return string(file)
 	}
 	var out strings.Builder
-	for row, err := range parquet.JSON("file", bytes.NewReader(file), int64(len(file))) {
+	for row, err := range parquet.JSON("file", bytes.NewReader(file), int64(len(file)), nil, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,11 +70,6 @@ func ReadAll[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
 }
 
 // JSON is reader.JSON.
-func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
-	return reader.JSON(name, src, size)
-}
-
-// SparseJSON is reader.SparseJSON.
-func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
-	return reader.SparseJSON(name, src, size, dropped, unread)
+func JSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
+	return reader.JSON(name, src, size, dropped, unread)
 }

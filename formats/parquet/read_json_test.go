@@ -37,7 +37,7 @@ import (
 func rowsOf(t *testing.T, file []byte) ([]string, error) {
 	t.Helper()
 	var out []string
-	for row, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
+	for row, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, nil) {
 		if err != nil {
 			return out, err
 		}
@@ -186,7 +186,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add(nested(3))
 	f.Add(wellFormed(f))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		for object, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file))) {
+		for object, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, nil) {
 			if err != nil {
 				if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), `"x.parquet"`) {
 					t.Fatalf("an error without kind or place: %v", err)
@@ -207,7 +207,7 @@ var errDisk = errors.New("the disk is gone")
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
 func TestReadErrorsStayRecognisable(t *testing.T) {
-	for _, err := range reader.JSON("x.parquet", failing{}, 1000) {
+	for _, err := range reader.JSON("x.parquet", failing{}, 1000, nil, nil) {
 		if !errors.Is(err, errDisk) || errors.Is(err, fault.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
@@ -346,7 +346,7 @@ func TestUnsupportedTypesAreNamed(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 		var unread []jsontext.Lost
-		for row, err := range reader.SparseJSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, &unread) {
+		for row, err := range reader.JSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, &unread) {
 			if err != nil || string(row) != `{"id":7,"took":"AQAAAAIBAAC8CwAA"}` || len(unread) != 1 || unread[0].Path != "deep" ||
 				!strings.Contains(unread[0].Why, c.want) {
 				t.Errorf("%s, %v, %v", row, unread, err)

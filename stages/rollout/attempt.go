@@ -130,7 +130,7 @@ func (r *runner) ask(ctx context.Context, a agents.Attempt) (agents.Result, erro
 func safely(ctx context.Context, agent agents.Agent, a agents.Attempt) (result agents.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &agents.Failure{Class: outcomes.FailInternal, Err: fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())}
+			err = agents.Failf(outcomes.FailInternal, "the agent panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return agent.Attempt(ctx, a)

@@ -166,7 +166,7 @@ func theSameRows(t *testing.T, file []byte, rows int64) {
 		t.Fatalf("arrow-go reads %d rows of %d: %v", len(want), rows, err)
 	}
 	var got []json.RawMessage
-	for row, err := range parquet.JSON("file", bytes.NewReader(file), int64(len(file))) {
+	for row, err := range parquet.JSON("file", bytes.NewReader(file), int64(len(file)), nil, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

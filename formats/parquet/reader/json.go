@@ -31,15 +31,11 @@ var foreign = append(slices.Clone(layout.Codecs), format.Gzip, format.Brotli, fo
 // fault.Error that names the file, and the column and row if there is
 // one; errors of src are returned wrapped. Memory is bounded like that of a
 // Reader: see defaultBudget.
-func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
-	return SparseJSON(name, src, size, nil, nil)
-}
-
-// SparseJSON is JSON without the null members of structs within columns: a struct has
-// the keys of all rows, and those that a row lacks are null. It counts them in dropped; nil
-// keeps them. Columns of a type that is not supported are left out and named in unread, unless
-// that is nil.
-func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
+//
+// A struct within a column has the keys of all rows, and those that a row lacks are null:
+// they are left out and counted in dropped, unless that is nil. Columns of a type that is
+// not supported are left out and named in unread, unless that is nil.
+func JSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		s, err := newJSONScan(name, src, size, unread)
 		if err == nil {

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
@@ -73,6 +74,11 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
+
+// Failf returns a failure of a class.
+func Failf(class, format string, args ...any) *Failure {
+	return &Failure{class, fmt.Errorf(format, args...)}
+}
 
 // Closer is an optional interface of an Agent that keeps something running
 // between attempts. The next attempt starts it anew.

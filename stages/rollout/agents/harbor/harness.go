@@ -41,8 +41,7 @@ func (b *box) work(ctx context.Context, at agents.Attempt) (result agents.Result
 		err = b.inside(limited, at)
 	}
 	if err != nil && errors.Is(context.Cause(limited), errPhase) {
-		return result, &agents.Failure{Class: outcomes.FailTimeout,
-			Err: fmt.Errorf("the agent took longer than the task's %s", b.task.Agent.Timeout)}
+		return result, agents.Failf(outcomes.FailTimeout, "the agent took longer than the task's %s", b.task.Agent.Timeout)
 	}
 	return result, err
 }
@@ -106,13 +105,11 @@ func (b *box) program(ctx context.Context, what string, e Exec) error {
 	case err != nil:
 		return failed(ctx, outcomes.FailAgentExit, fmt.Errorf("%s: %w", what, err))
 	case code == killed:
-		return &agents.Failure{Class: outcomes.FailLimit,
-			Err: fmt.Errorf("%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)}
+		return agents.Failf(outcomes.FailLimit, "%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)
 	case code == missing && what == theHarness:
-		return &agents.Failure{Class: outcomes.FailAgentExit,
-			Err: fmt.Errorf("%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)}
+		return agents.Failf(outcomes.FailAgentExit, "%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)
 	case code != 0:
-		return &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
+		return agents.Failf(outcomes.FailAgentExit, "%s: exit code %d: %s", what, code, tail)
 	}
 	return nil
 }

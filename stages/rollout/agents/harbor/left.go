@@ -126,8 +126,8 @@ func (b *box) keeps() bool { return b.config.KeepProcesses || b.task.KeepProcess
 // ended: the answer may have been one of them.
 func missed(left []string, err error) error {
 	names := strings.Join(slices.Compact(left[:min(len(left), 10)]), ", ")
-	return &agents.Failure{Class: outcomes.FailVerifier, Err: fmt.Errorf("the agent left processes running (%s), which were ended before the tests, and %w; "+
-		"if the task asks for a running program, use --keep-processes", names, err)}
+	return agents.Failf(outcomes.FailVerifier, "the agent left processes running (%s), which were ended before the tests, and %w; "+
+		"if the task asks for a running program, use --keep-processes", names, err)
 }
 
 // left returns what the programs of a container left running, and that ended with them.

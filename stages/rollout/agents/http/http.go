@@ -84,8 +84,7 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	case err != nil && ctx.Err() != nil:
 		return agents.Result{}, context.Cause(ctx)
 	case errors.As(err, &large):
-		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentOutput,
-			Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
+		return agents.Result{}, agents.Failf(outcomes.FailAgentOutput, "the agent service answered with more than %d bytes", maxAnswer)
 	case err != nil:
 		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: err}
 	}

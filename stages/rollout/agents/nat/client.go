@@ -39,7 +39,7 @@ func (a *agent) ask(ctx context.Context, at agents.Attempt, body []byte) (*strea
 		if errors.As(err, &f) {
 			return nil, f
 		}
-		return nil, failure(outcomes.FailAgentExit, "the workflow's server: %w", err)
+		return nil, agents.Failf(outcomes.FailAgentExit, "the workflow's server: %w", err)
 	}
 	defer resp.Body.Close()
 	return readStream(resp.Body)
@@ -91,18 +91,18 @@ func (a *agent) post(ctx context.Context, to string, at agents.Attempt, body []b
 func refusal(route string, status int, text string) error {
 	switch {
 	case status == http.StatusTooManyRequests || status >= 500:
-		return failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
+		return agents.Failf(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
 	case status == http.StatusAccepted:
-		return fault.Permanent(failure(outcomes.FailAgentExit,
+		return fault.Permanent(agents.Failf(outcomes.FailAgentExit,
 			"the workflow waits for a person, and no person answers in a rollout: %s", text))
 	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
-		return fault.Permanent(failure(outcomes.FailAgentExit, "the workflow failed: %s", text))
+		return fault.Permanent(agents.Failf(outcomes.FailAgentExit, "the workflow failed: %s", text))
 	case status == http.StatusUnprocessableEntity:
-		return fault.Permanent(failure(outcomes.FailExample,
+		return fault.Permanent(agents.Failf(outcomes.FailExample,
 			"the workflow does not take this request (see --request): %s", text))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return fault.Permanent(failure(outcomes.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
+		return fault.Permanent(agents.Failf(outcomes.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
 			strings.Join(routes, " or "), status, text))
 	}
-	return fault.Permanent(failure(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
+	return fault.Permanent(agents.Failf(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
 }

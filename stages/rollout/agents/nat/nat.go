@@ -179,10 +179,10 @@ func (a *agent) request(at agents.Attempt) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := a.body.Execute(&b, fields); err != nil {
-		return nil, failure(outcomes.FailExample, "example %q: %w", at.Example.ID, err)
+		return nil, agents.Failf(outcomes.FailExample, "example %q: %w", at.Example.ID, err)
 	}
 	if !json.Valid(b.Bytes()) {
-		return nil, failure(outcomes.FailExample, "example %q: --request makes no JSON of it: %.200s",
+		return nil, agents.Failf(outcomes.FailExample, "example %q: --request makes no JSON of it: %.200s",
 			at.Example.ID, b.Bytes())
 	}
 	return b.Bytes(), nil
@@ -223,7 +223,7 @@ func (a *agent) answer(s *stream) (string, error) {
 	}
 	found := a.result.Get(value)
 	if len(found) == 0 {
-		return "", failure(outcomes.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s",
+		return "", agents.Failf(outcomes.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s",
 			a.config.ResultPath, text)
 	}
 	if one, ok := found[0].(string); ok {
@@ -274,22 +274,22 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 	case s.failed != nil:
 		f = s.failed
 	case broken != nil:
-		f = failure(outcomes.FailAgentExit, "the workflow's stream broke: %v", broken)
+		f = agents.Failf(outcomes.FailAgentExit, "the workflow's stream broke: %v", broken)
 	case errors.As(answer, &f):
 	case len(s.values) == 0:
-		f = failure(outcomes.FailAgentOutput, "the workflow ended without an answer")
+		f = agents.Failf(outcomes.FailAgentOutput, "the workflow ended without an answer")
 	case len(t.Calls) == 0:
-		f = failure(outcomes.FailNoCalls, "the workflow's steps hold no call of a model")
+		f = agents.Failf(outcomes.FailNoCalls, "the workflow's steps hold no call of a model")
 	case !target:
-		f = failure(outcomes.FailNoCalls, "none of the %d calls is to the target model and function; they were of %s",
+		f = agents.Failf(outcomes.FailNoCalls, "none of the %d calls is to the target model and function; they were of %s",
 			len(t.Calls), b.seen())
 	case b.failed != nil:
 		f = b.failed
 	case lost:
-		f = failure(outcomes.FailAgentOutput,
+		f = agents.Failf(outcomes.FailAgentOutput,
 			"an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
 	case state == outcomes.FinishFailed:
-		f = failure(outcomes.FailUnfinished, "%s", rollout.Unfinished(last))
+		f = agents.Failf(outcomes.FailUnfinished, "%s", rollout.Unfinished(last))
 	}
 	if f != nil {
 		rollout.Fail(t, outcomes.StopError, f.Class, f.Error())

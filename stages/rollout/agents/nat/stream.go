@@ -65,7 +65,7 @@ func (s *stream) record(line []byte, event string) string {
 	case string(name) == "data" && event == "error":
 		s.fail(rest)
 	case string(name) == "data" && event != "" && s.failed == nil:
-		s.failed = failure(outcomes.FailAgentExit, "the workflow waits for a person (%s), and no person answers in a rollout", event)
+		s.failed = agents.Failf(outcomes.FailAgentExit, "the workflow waits for a person (%s), and no person answers in a rollout", event)
 	case string(name) == "data":
 		s.data(rest)
 	case string(name) == "intermediate_data":
@@ -90,7 +90,7 @@ func (s *stream) data(line []byte) {
 	}
 	standard, lost := jsontext.Mend(line)
 	if err := json.Unmarshal(standard, &d); err != nil {
-		s.failed = failure(outcomes.FailAgentOutput, "a piece of the answer is no JSON: %.200s", line)
+		s.failed = agents.Failf(outcomes.FailAgentOutput, "a piece of the answer is no JSON: %.200s", line)
 		return
 	}
 	if d.Value == nil && d.Code != "" {
@@ -106,14 +106,14 @@ func (s *stream) data(line []byte) {
 func (s *stream) fail(line []byte) {
 	var e struct{ Code, Message, Details string }
 	if json.Unmarshal(line, &e) != nil || e.Message == "" {
-		s.failed = failure(outcomes.FailAgentOutput, "the stream ends in %.200s", line)
+		s.failed = agents.Failf(outcomes.FailAgentOutput, "the stream ends in %.200s", line)
 		return
 	}
 	text := e.Message
 	if e.Details != "" {
 		text += " (" + e.Details + ")"
 	}
-	s.failed = failure(outcomes.FailAgentExit, "the workflow failed: %s: %s", e.Code, text)
+	s.failed = agents.Failf(outcomes.FailAgentExit, "the workflow failed: %s: %s", e.Code, text)
 }
 
 // answer returns the workflow's answer: its pieces joined, or its single JSON
@@ -132,8 +132,4 @@ func (s *stream) answer() (text string, value any) {
 		value = text
 	}
 	return text, value
-}
-
-func failure(class, format string, args ...any) *agents.Failure {
-	return &agents.Failure{Class: class, Err: fmt.Errorf(format, args...)}
 }

@@ -107,18 +107,18 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *age
 		}
 	}
 	if json.Unmarshal(logprobs, &l); len(l.Content) == 0 {
-		return failure(outcomes.FailNoLogprobs,
+		return agents.Failf(outcomes.FailNoLogprobs,
 			"the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model")
 	}
 	if completion > 0 && int(completion) != len(l.Content) {
-		return failure(outcomes.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion,
+		return agents.Failf(outcomes.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion,
 			len(l.Content))
 	}
 	var ids []int32
 	for i, e := range l.Content {
 		if e.Logprob == nil || math.IsNaN(*e.Logprob) || *e.Logprob > 0 {
 			m.Logprobs = nil
-			return failure(outcomes.FailBadLogprobs, "logprob %d of an answer is not a number", i)
+			return agents.Failf(outcomes.FailBadLogprobs, "logprob %d of an answer is not a number", i)
 		}
 		m.Logprobs = append(m.Logprobs, float32(*e.Logprob))
 		if id, ok := tokenID(e.Token, e.ID); ok && len(ids) == i {

@@ -117,8 +117,7 @@ func (a *agent) Stored(ctx context.Context, at agents.Attempt) (formats.Trajecto
 			return rows[0], nil
 		}
 	}
-	return formats.Trajectory{}, &agents.Failure{Class: outcomes.FailExample,
-		Err: fmt.Errorf("the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)}
+	return formats.Trajectory{}, agents.Failf(outcomes.FailExample, "the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)
 }
 
 // Attempt is part of agents.Agent; the runner calls Stored.

@@ -142,8 +142,7 @@ func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(stri
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var fields struct{ Environment string }
 	if json.Unmarshal(at.Example.Fields, &fields) != nil || fields.Environment == "" {
-		return agents.Result{}, &agents.Failure{Class: outcomes.FailExample,
-			Err: fmt.Errorf("example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)}
+		return agents.Result{}, agents.Failf(outcomes.FailExample, "example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)
 	}
 	s, err := a.server(ctx, fields.Environment)
 	if err != nil {
@@ -177,7 +176,7 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 	p, stdin, stdout, err := process.Program{Words: program.Words, Dir: program.Dir, Env: program.Env, Grace: program.Grace,
 		Stderr: tail}.StartPiped(context.WithoutCancel(ctx), 0)
 	if err != nil {
-		return nil, &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("starting %s: %w", program.Words[0], err)}
+		return nil, agents.Failf(outcomes.FailAgentExit, "starting %s: %w", program.Words[0], err)
 	}
 	defer stdout.Close() // it says no more
 	var first struct{ URL string }
@@ -191,7 +190,7 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &agents.Failure{Class: outcomes.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
+		return nil, agents.Failf(outcomes.FailAgentExit, "environment %s did not start: %s", name, tail)
 	}
 	asks, err := (&service.Settings{ServiceSettings: agents.ServiceSettings{Arguments: agents.Arguments{Words: []string{first.URL}}}}).
 		Agent(ctx, agents.Setup{})
