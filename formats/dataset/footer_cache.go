@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -9,35 +10,38 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// ends keeps the ends of parts in an object store, with their footers, page
-// indexes and often all light columns, so that reading again costs no request
-// for them.
-type ends struct {
-	mu   sync.Mutex
-	left int64 // bytes that may still be kept
-	of   map[string][]byte
+// footers keeps what was read of parts for their footers, so that opening them again costs
+// less. Of parts in an object store these are their ends, which also have the page indexes and
+// often all light columns, and cost no request again; of local parts the footers of those
+// that were opened last, decoded.
+type footers struct {
+	mu    sync.Mutex
+	left  int64             // bytes of ends that may still be kept
+	ends  map[string][]byte // nil: nothing is kept
+	names []string          // of files
+	files []*parquet.File
 }
 
-// KeepFooters makes the dataset keep what is read of its parts for their footers,
-// half a megabyte of each, up to so many bytes in all. It is for whoever reads a
-// few rows again and again. A dataset on a local disk keeps nothing.
+// KeepFooters makes the dataset keep what is read of its parts for their footers: in an object
+// store half a megabyte of each, up to so many bytes in all, and on a local disk the
+// last few. It is for whoever opens parts again and again, or several times at once.
 func (d *Dataset) KeepFooters(bytes int64) {
-	d.ends.mu.Lock()
-	defer d.ends.mu.Unlock()
-	if d.ends.of == nil {
-		d.ends.of, d.ends.left = map[string][]byte{}, bytes
+	d.footers.mu.Lock()
+	defer d.footers.mu.Unlock()
+	if d.footers.ends == nil {
+		d.footers.ends, d.footers.left = map[string][]byte{}, bytes
 	}
 }
 
 // Warm reads the footers of a table that KeepFooters keeps, many at once.
 func (d *Dataset) Warm(ctx context.Context, table string) error {
-	if _, local := d.Bucket.Local(); local || d.plain != nil {
+	if d.Local() || d.plain != nil {
 		return nil
 	}
 	parts := d.PartsOf(table)
-	d.ends.mu.Lock()
-	parts = parts[:min(len(parts), int(d.ends.left/endBytes))]
-	d.ends.mu.Unlock()
+	d.footers.mu.Lock()
+	parts = parts[:min(len(parts), int(d.footers.left/endBytes))]
+	d.footers.mu.Unlock()
 	for _, err := range storage.InOrder(ctx, len(parts), storage.AtOnce, func(ctx context.Context, i int) (struct{}, error) {
 		src, _, err := d.OpenPart(ctx, parts[i])
 		if err == nil {
@@ -52,13 +56,16 @@ func (d *Dataset) Warm(ctx context.Context, table string) error {
 	return nil
 }
 
-const endBytes = 512 << 10 // what is read for a footer
+const (
+	endBytes    = 512 << 10 // what is read for a footer
+	keptFooters = 3         // of local parts
+)
 
-// open opens a part, with its end if that was kept.
-func (e *ends) open(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
-	e.mu.Lock()
-	end := e.of[p.Name]
-	e.mu.Unlock()
+// remote opens a part in an object store, with its end if that was kept.
+func (k *footers) remote(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
+	k.mu.Lock()
+	end := k.ends[p.Name]
+	k.mu.Unlock()
 	if end != nil {
 		return parquet.OpenAgain(src, p.Bytes, place, fetchAhead, end)
 	}
@@ -66,47 +73,33 @@ func (e *ends) open(src storage.Reader, p manifest.Part, place string) (*parquet
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if end := f.End(); e.of != nil && e.of[p.Name] == nil && int64(len(end)) <= e.left {
-		e.of[p.Name] = end
-		e.left -= int64(len(end))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if end := f.End(); k.ends != nil && k.ends[p.Name] == nil && int64(len(end)) <= k.left {
+		k.ends[p.Name] = end
+		k.left -= int64(len(end))
 	}
 	return f, nil
 }
 
-// footers keeps the footers of the local parts that were opened last, decoded.
-type footers struct {
-	mu    sync.Mutex
-	on    bool
-	names []string
-	files []*parquet.File
-}
-
-const keptFooters = 3
-
-// ShareFooters makes readers that read a local dataset together decode the footer
-// of each part once.
-func (d *Dataset) ShareFooters() { d.footers.on = true }
-
-func (s *footers) open(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
-	if !s.on {
+// local opens a part on a local disk. Readers that open it together decode its footer once.
+func (k *footers) local(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
+	k.mu.Lock()
+	if k.ends == nil {
+		k.mu.Unlock()
 		return parquet.Open(src, p.Bytes, place)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, name := range s.names {
-		if name == p.Name {
-			return s.files[i].At(src), nil
-		}
+	defer k.mu.Unlock()
+	if i := slices.Index(k.names, p.Name); i >= 0 {
+		return k.files[i].At(src), nil
 	}
 	f, err := parquet.Open(src, p.Bytes, place)
 	if err != nil {
 		return nil, err
 	}
-	if len(s.names) == keptFooters {
-		s.names, s.files = s.names[1:], s.files[1:]
+	if len(k.names) == keptFooters {
+		k.names, k.files = k.names[1:], k.files[1:]
 	}
-	s.names, s.files = append(s.names, p.Name), append(s.files, f)
+	k.names, k.files = append(k.names, p.Name), append(k.files, f)
 	return f, nil
 }

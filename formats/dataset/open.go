@@ -18,10 +18,8 @@ type Dataset struct {
 	Address string
 	digest  string // fingerprint of the manifest
 	Bucket  *storage.Bucket
-	plain   *plain // of parts that another tool wrote; else nil
-	ends    ends   // of parts, if they are kept
-
-	footers footers // of local parts, if they are shared
+	plain   *plain  // of parts that another tool wrote; else nil
+	footers footers // of parts, if they are kept
 }
 
 func New(m manifest.Manifest, uri string, b *storage.Bucket) *Dataset {

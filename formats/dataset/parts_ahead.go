@@ -25,7 +25,7 @@ type openedPart struct {
 // the next rows.
 func (o *opening) Take(ctx context.Context, d *Dataset, parts []manifest.Part, part int, rows int64) (storage.Reader,
 	*parquet.File, error) {
-	if _, local := d.Bucket.Local(); local {
+	if d.Local() {
 		return d.OpenPart(ctx, parts[part])
 	}
 	if *o == nil {

@@ -289,10 +289,10 @@ func (d *Dataset) OpenPart(ctx context.Context, p manifest.Part) (storage.Reader
 	var f *parquet.File
 	if d.plain != nil {
 		f, err = openForeign(d.Bucket, src, p.Bytes, place)
-	} else if _, local := d.Bucket.Local(); local {
-		f, err = d.footers.open(src, p, place)
+	} else if d.Local() {
+		f, err = d.footers.local(src, p, place)
 	} else {
-		f, err = d.ends.open(src, p, place)
+		f, err = d.footers.remote(src, p, place)
 	}
 	if err != nil {
 		src.Close()

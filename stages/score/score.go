@@ -106,7 +106,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 		keepBroken: o.KeepBroken, out: shards.NewTable[formats.Score](shard, "", slice.First),
 	}
 	defer p.meter.Done()
-	in.base.ShareFooters()
+	in.base.KeepFooters(0)
 	p.copied = shards.NewColumnSource(ctx, in.base, carriedColumns...)
 	defer p.copied.Close()
 	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })

@@ -108,8 +108,7 @@ func (w *TableWriter[T]) CopyColumns(ctx context.Context, from *ColumnSource, fi
 	if err := w.cut(ctx); err != nil {
 		return err
 	}
-	_, local := from.d.Bucket.Local()
-	if from.d.Plain || !local || secret.Rows(w.s.secrets, rows) > 0 {
+	if from.d.Plain || !from.d.Local() || secret.Rows(w.s.secrets, rows) > 0 {
 		if err := w.WriteGroups(ctx, rows, ends); err != nil {
 			return err
 		}

@@ -23,7 +23,6 @@ func First(ctx context.Context, d *dataset.Dataset, q Query, from int64, limit i
 		return nil, err
 	}
 	for _, read := range []*dataset.Dataset{s.Rows, s.Base} { // once for each part
-		read.ShareFooters()
 		read.KeepFooters(keptFooters)
 	}
 	best := &top{descending: q.Order.Descending, limit: limit}
