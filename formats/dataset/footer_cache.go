@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -67,9 +68,9 @@ func (k *footers) remote(src storage.Reader, p manifest.Part, place string) (*pa
 	end := k.ends[p.Name]
 	k.mu.Unlock()
 	if end != nil {
-		return parquet.OpenAgain(src, p.Bytes, place, fetchAhead, end)
+		return layout.OpenAgain(src, p.Bytes, place, fetchAhead, end)
 	}
-	f, err := parquet.OpenAhead(src, p.Bytes, place, fetchAhead)
+	f, err := layout.OpenAhead(src, p.Bytes, place, fetchAhead)
 	if err != nil {
 		return nil, err
 	}

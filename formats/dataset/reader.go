@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -90,7 +91,7 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 func readRows[T any](head bool, without []string) partReader[T] {
 	read := parquet.NewReader[T]
 	if head {
-		read = parquet.NewHeadReader[T]
+		read = reader.NewHeadReader[T]
 	}
 	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
 		r, err := read(f, first, rows)
@@ -141,7 +142,7 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 		return rd, nil
 	}
 	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[reflect.Value], error) {
-		return parquet.NewNamedReader(f, names, first, rows)
+		return reader.NewNamedReader(f, names, first, rows)
 	}
 	return rd, nil
 }
@@ -237,14 +238,14 @@ func (r *Reader[T]) open() error {
 // goes on with the next part that is open by then, in the same memory.
 func (r *Reader[T]) begin(f *parquet.File, part int, first, rows int64) (of partReading[T]) {
 	of.cur, of.err = r.rows(f, first, rows)
-	if this, follows := of.cur.(parquet.Follower); follows && of.err == nil {
-		this.Then(func() parquet.Follower { return r.beginNext(part) })
+	if this, follows := of.cur.(reader.Follower); follows && of.err == nil {
+		this.Then(func() reader.Follower { return r.beginNext(part) })
 	}
 	return of
 }
 
 // beginNext begins the part after one, if it is open, and returns its reader.
-func (r *Reader[T]) beginNext(part int) parquet.Follower {
+func (r *Reader[T]) beginNext(part int) reader.Follower {
 	left := r.end - r.first // from the beginning of the open part
 	for i := r.part; i <= part; i++ {
 		left -= r.parts[i].Rows
@@ -260,7 +261,7 @@ func (r *Reader[T]) beginNext(part int) parquet.Follower {
 		r.begun = map[int]partReading[T]{}
 	}
 	r.begun[part] = of
-	next, _ := of.cur.(parquet.Follower)
+	next, _ := of.cur.(reader.Follower)
 	return next
 }
 
@@ -382,7 +383,7 @@ func (r *Reader[T]) closePart() error {
 
 // Take reads n rows.
 func (r *Reader[T]) Take(n int64) ([]T, error) {
-	rows, err := parquet.ReadAll(func(rows []T) (int, error) {
+	rows, err := reader.ReadAll(func(rows []T) (int, error) {
 		k, err := r.Read(rows[:min(n, int64(len(rows)))])
 		if n -= int64(k); err == nil && n == 0 {
 			err = io.EOF

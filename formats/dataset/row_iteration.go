@@ -6,7 +6,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
 // ReadAll reads a range into memory; use it for tables that are known to be
@@ -17,7 +17,7 @@ func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T
 		return nil, err
 	}
 	defer rd.Close()
-	return parquet.ReadAll(rd.Read, r.Rows)
+	return reader.ReadAll(rd.Read, r.Rows)
 }
 
 // Groups calls f with each sequence of adjacent rows for which key returns the

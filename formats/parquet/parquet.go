@@ -10,12 +10,10 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
-// What other packages use of the floors below.
+// What several packages use of the floors below.
 type (
 	File          = layout.File
 	Reader[T any] = reader.Reader[T]
-	NamedReader   = reader.NamedReader
-	Follower      = reader.Follower
 )
 
 // MaxColumnBytes is layout.MaxColumnBytes.
@@ -29,16 +27,6 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return layout.Open(src, size, name)
 }
 
-// OpenAhead is layout.OpenAhead.
-func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
-	return layout.OpenAhead(src, size, name, limit)
-}
-
-// OpenAgain is layout.OpenAgain.
-func OpenAgain(src io.ReaderAt, size int64, name string, limit int64, end []byte) (*File, error) {
-	return layout.OpenAgain(src, size, name, limit, end)
-}
-
 // OpenForeign is reader.OpenForeign.
 func OpenForeign(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
 	return reader.OpenForeign(src, size, name, limit)
@@ -49,24 +37,9 @@ func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	return reader.NewReader[T](f, first, rows)
 }
 
-// NewHeadReader is reader.NewHeadReader.
-func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
-	return reader.NewHeadReader[T](f, first, rows)
-}
-
 // NewForeignReader is reader.NewForeignReader.
 func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T], map[string]bool, error) {
 	return reader.NewForeignReader[T](f, wanted, first, rows)
-}
-
-// NewNamedReader is reader.NewNamedReader.
-func NewNamedReader(f *File, names []string, first, rows int64) (*NamedReader, error) {
-	return reader.NewNamedReader(f, names, first, rows)
-}
-
-// ReadAll is reader.ReadAll.
-func ReadAll[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
-	return reader.ReadAll(read, claimed)
 }
 
 // JSON is reader.JSON.

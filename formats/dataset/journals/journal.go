@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
@@ -137,7 +138,7 @@ func LoadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object
 			"the journal segment has columns that this version does not know and would lose: %s",
 			strings.Join(columns, ", "))
 	}
-	return parquet.ReadAll(r.Read, f.Rows())
+	return reader.ReadAll(r.Read, f.Rows())
 }
 
 // Rows yields every journalled row, segment by segment, unsorted. A row that

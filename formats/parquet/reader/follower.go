@@ -1,6 +1,6 @@
 package reader
 
-// Follower is a Reader or an UnknownReader, which may be read after another one.
+// Follower is a Reader or a NamedReader, which may be read after another one.
 type Follower interface {
 	// Then makes the reader fetch what another one needs first, as soon as it
 	// has begun to fetch all of its own rows and there is room in its memory.
