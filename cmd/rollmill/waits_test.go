@@ -109,7 +109,7 @@ var unsized = map[string]string{
 	"formats/parquet deltas":           "prefixed: the values are claimed",
 	"formats/parquet boundsOf":         "the pages of a chunk that is in memory",
 	"formats/parquet begin":            "a range of a footer that check let through: see requestSize",
-	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of FetchAhead or one chunk",
+	"formats/parquet fetch":            "extents of a footer that check let through, of at most the limit of File.Ahead or one chunk",
 	"formats/parquet fillBytes":        "rows that are in memory",
 	"formats/parquet grown":            "values that claim paid for",
 	"formats/parquet have":             "what is left of the chunk, which is in the file; a page's size is claimed before",

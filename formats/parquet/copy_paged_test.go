@@ -153,7 +153,7 @@ func TestSkippedRows(t *testing.T) {
 		for _, ahead := range []int64{0, 1 << 20} {
 			for seed := range uint64(6) {
 				f := opened(t, c.data)
-				f.FetchAhead(ahead)
+				f.Ahead = ahead
 				r, err := reader.NewReader[formats.Trajectory](f, 0, f.Rows())
 				if err != nil {
 					t.Fatal(err)

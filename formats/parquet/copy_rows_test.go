@@ -230,7 +230,7 @@ func TestCopyFetchesAhead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.FetchAhead(32 << 20)
+	f.Ahead = 32 << 20
 	out, want, w := copied(t, f, choose(3, groups, 0.3))
 	sameRows(t, flat(want), read[formats.Trajectory](t, out, 0, w.Rows()))
 	if limit := int64(60 * len(f.RowGroups())); src.requests.Load() > limit {

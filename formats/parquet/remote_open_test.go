@@ -30,7 +30,7 @@ func fetch[T any](t *testing.T, data []byte, limit int64) (rows int64, src *coun
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.FetchAhead(limit)
+	f.Ahead = limit
 	r, err := reader.NewReader[T](f, 0, f.Rows())
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		some.FetchAhead(limit)
+		some.Ahead = limit
 		r, err := reader.NewReader[formats.Trajectory](some, 0, some.Rows())
 		if err != nil {
 			t.Fatal(err)

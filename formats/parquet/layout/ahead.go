@@ -24,20 +24,22 @@ const (
 	PageGap = HeavyBytes / 2
 )
 
-// FetchAhead makes readers of the file fetch what they need in a few large
-// requests before they need it, for an object store (see stream). They hold at
-// most limit bytes of it, or a request for each column if these are more. Call it
-// before NewReader.
-func (f *File) FetchAhead(limit int64) { f.Ahead = limit }
-
-// OpenAhead is Open with FetchAhead, for a source in which each read is a
+// OpenAhead is OpenCodecs with File.Ahead set to a limit, for a source in which each read is a
 // request: it keeps what was read for the footer, so that a small file needs no
 // other request. A few adjacent rows then cost at most two further requests in
 // most files of a Writer. In files whose row groups have tens of MB, such as those
 // of other tools, they cost a request for each large column, all at once: to read
 // what lies between would take longer.
-func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
-	return OpenAheadCodecs(src, size, name, limit, Codecs)
+func OpenAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []format.CompressionCodec) (*File, error) {
+	end := Extent{Off: max(0, size-guess), End: max(0, size)}
+	end.Data = make([]byte, end.End-end.Off)
+	if err := ReadAt(src, end.Data, end.Off); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fault.Invalid(name, "", err, "truncated")
+		}
+		return nil, err
+	}
+	return openWith(src, size, name, limit, end, codecs)
 }
 
 // OpenAgain is OpenAhead for a file that was opened before, without a request:
@@ -55,28 +57,14 @@ func (f *File) End() []byte {
 	return nil
 }
 
-// OpenAheadCodecs is OpenAhead for a file whose pages are compressed with some of the codecs.
-func OpenAheadCodecs(src io.ReaderAt, size int64, name string, limit int64, codecs []format.CompressionCodec) (*File, error) {
-	end := Extent{Off: max(0, size-guess), End: max(0, size)}
-	end.Data = make([]byte, end.End-end.Off)
-	if err := ReadAt(src, end.Data, end.Off); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.Invalid(name, "", err, "truncated")
-		}
-		return nil, err
-	}
-	return openWith(src, size, name, limit, end, codecs)
-}
-
 // openWith opens a file whose end is in memory.
 func openWith(src io.ReaderAt, size int64, name string, limit int64, end Extent,
 	codecs []format.CompressionCodec) (*File, error) {
 	f, err := OpenCodecs(&fetched{src, []Extent{end}}, size, name, codecs)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.Ahead = limit
 	}
-	f.FetchAhead(limit)
-	return f, nil
+	return f, err
 }
 
 // FetchedFrom returns from which byte on the file is in memory.

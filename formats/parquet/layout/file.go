@@ -21,7 +21,12 @@ type File struct {
 	Meta   *fileMeta
 	Root   *Node
 	Leaves []*Node
-	Ahead  int64 // bytes to fetch at once; 0: as they come
+
+	// Ahead makes readers fetch what they need in a few large requests before they need it,
+	// for an object store. They hold at most so many bytes of the file, or a request for each
+	// column if these are more. 0: as they need it. Set it before NewReader.
+	Ahead int64
+
 	Budget int64 // bytes that a reader may hold
 
 	footerDigest string

@@ -16,7 +16,7 @@ func OpenForeign(src io.ReaderAt, size int64, name string, limit int64) (*layout
 	var f *layout.File
 	var err error
 	if limit > 0 {
-		f, err = layout.OpenAheadCodecs(src, size, name, limit, foreign)
+		f, err = layout.OpenAhead(src, size, name, limit, foreign)
 	} else {
 		f, err = layout.OpenCodecs(src, size, name, foreign)
 	}
