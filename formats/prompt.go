@@ -1,10 +1,10 @@
 package formats
 
 import (
+	"github.com/zeebo/xxh3"
+
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
-
-import "github.com/zeebo/xxh3"
 
 // Facts of a manifest: the groups whose members have different first prompts, and the
 // rows of an import that are calls of attempts, as check prefix_rows finds.

@@ -1,10 +1,10 @@
 package formats
 
 import (
+	"slices"
+
 	"github.com/rollmill/rollmill/formats/training"
 )
-
-import "slices"
 
 // Trajectory is the wide row: one complete recorded attempt at an example.
 // rollout and curate write it. Column names are API. columns_table.go documents

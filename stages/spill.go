@@ -1,10 +1,10 @@
 package stages
 
 import (
+	"os"
+
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-import "os"
 
 // Spill says how a stage sorts data that is not in the order it needs: within
 // this memory, and beyond it in temporary files without a name, which the

@@ -1,10 +1,10 @@
 package decision
 
 import (
+	"encoding/json"
+
 	"github.com/rollmill/rollmill/formats/training"
 )
-
-import "encoding/json"
 
 // Reasons for which curate drops a trajectory before any rule (column reason of
 // _decisions, key of a curated manifest's drops). Every other reason is declared by

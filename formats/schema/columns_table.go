@@ -1,12 +1,12 @@
 package schema
 
 import (
+	"slices"
+
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/training"
 )
-
-import "slices"
 
 const (
 	str  = "string"

@@ -1,10 +1,9 @@
 package sequences
 
 import (
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/training"
 )
-
-import "github.com/rollmill/rollmill/formats"
 
 // Losses are the weights of a response's tokens in the three losses, 0 where Mask is
 // false. Each loss is a mean over the tokens whose weight in it is not 0.

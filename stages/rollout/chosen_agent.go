@@ -1,10 +1,10 @@
 package rollout
 
 import (
+	"context"
+
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
-
-import "context"
 
 // MakeAgent makes the chosen agent. Its calls go through client, unless it has
 // its own. lookup reads the environment of this process.

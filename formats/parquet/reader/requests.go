@@ -1,10 +1,10 @@
 package reader
 
 import (
+	"sync"
+
 	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
-
-import "sync"
 
 // request is a range of a file that is fetched at once.
 type request struct {
