@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"unsafe" // moves fields between rows of any type, by their offsets
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -16,21 +15,21 @@ import (
 
 // plainRowsOf returns plainRows of the rows' own type.
 func plainRowsOf[T any](rd *Reader[T], head bool, without []string) partReader[T] {
-	return plainRows(rd, head, func(row *T) unsafe.Pointer { return unsafe.Pointer(row) }, reflect.TypeFor[T](), without)
+	return plainRows(rd, head, func(row *T) reflect.Value { return reflect.ValueOf(row).Elem() }, reflect.TypeFor[T](), without)
 }
 
 // plainNamed returns plainRows of named columns.
 func plainNamed(rd *Reader[reflect.Value], typ reflect.Type) partReader[reflect.Value] {
-	return plainRows(rd, false, func(row *reflect.Value) unsafe.Pointer {
+	return plainRows(rd, false, func(row *reflect.Value) reflect.Value {
 		*row = reflect.New(typ).Elem()
-		return row.Addr().UnsafePointer()
+		return *row
 	}, typ, nil)
 }
 
 // plainRows returns what makes readers of rows of a file that no stage wrote.
 // They read trajectories, fill in what these lack, and set those columns of a
 // row that its type has and that are not to be left out.
-func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, typ reflect.Type,
+func plainRows[T any](rd *Reader[T], head bool, into func(*T) reflect.Value, typ reflect.Type,
 	without []string) partReader[T] {
 	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
 		moves, err := movesBetween(reflect.TypeFor[formats.Trajectory](), typ)
@@ -41,7 +40,7 @@ func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, ty
 		leavesOf(columns, "", typ, head)
 		if len(without) > 0 {
 			maps.DeleteFunc(columns, func(name string, _ bool) bool { return slices.Contains(without, name) })
-			moves = slices.DeleteFunc(moves, func(m move) bool { return !under(columns, m.name) })
+			moves = slices.DeleteFunc(moves, func(m move) bool { return !under(columns, m.to.Name) })
 		}
 		_, has, err := parquet.NewForeignReader[plainRow](f, func(string) bool { return false }, 0, 0)
 		if err == nil {
@@ -71,7 +70,7 @@ type plainReader[T any] struct {
 	rows        *parquet.Reader[plainRow]
 	columns     plainColumns
 	moves       []move
-	into        func(*T) unsafe.Pointer
+	into        func(*T) reflect.Value
 	generations []int32 // of the next rows; nil when the file has them
 	at          int64   // row of the file
 	buf         []plainRow
@@ -96,7 +95,7 @@ func (r *plainReader[T]) Read(rows []T) (int, error) {
 			if r.generations != nil {
 				t.Generation, r.generations = r.generations[0], r.generations[1:]
 			}
-			apply(r.moves, unsafe.Pointer(t), r.into(&rows[done]))
+			apply(r.moves, reflect.ValueOf(t).Elem(), r.into(&rows[done]))
 			r.at++
 			done++
 		}
@@ -138,11 +137,8 @@ func leavesOf(out map[string]bool, prefix string, t reflect.Type, head bool) {
 
 // move copies a column of a trajectory into a field of another row type.
 type move struct {
-	name     string
-	from, to uintptr
-	typ      reflect.Type // of the field
-	elem     reflect.Type // of the source's list, when the elements differ in type
-	inner    []move       // of such elements
+	from, to schema.Field
+	inner    []move // of the elements of lists that differ in type
 }
 
 // movesBetween returns what fills a row type from another one.
@@ -154,7 +150,7 @@ func movesBetween(from, to reflect.Type) ([]move, error) {
 	var out []move
 	for _, f := range schema.FieldsOf(to) {
 		s, there := source[f.Name]
-		m := move{name: f.Name, from: s.Offset, to: f.Offset, typ: f.Type}
+		m := move{from: s, to: f}
 		switch {
 		case !there && (f.Optional || f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Pointer):
 			continue
@@ -164,8 +160,7 @@ func movesBetween(from, to reflect.Type) ([]move, error) {
 		case s.Type.Kind() == reflect.Slice && f.Type.Kind() == reflect.Slice && s.Type.Elem().Kind() == reflect.Struct &&
 			f.Type.Elem().Kind() == reflect.Struct:
 			var err error
-			m.elem = s.Type.Elem()
-			if m.inner, err = movesBetween(m.elem, f.Type.Elem()); err != nil {
+			if m.inner, err = movesBetween(s.Type.Elem(), f.Type.Elem()); err != nil {
 				return nil, err
 			}
 		default:
@@ -176,20 +171,18 @@ func movesBetween(from, to reflect.Type) ([]move, error) {
 	return out, nil
 }
 
-// apply copies the columns of the row at from into the row at to.
-func apply(moves []move, from, to unsafe.Pointer) {
+// apply copies the columns of a row into another one.
+func apply(moves []move, from, to reflect.Value) {
 	for i := range moves {
 		m := &moves[i]
-		p, q := unsafe.Add(from, m.from), unsafe.Add(to, m.to)
-		field := reflect.NewAt(m.typ, q).Elem()
-		if m.elem == nil {
-			field.Set(reflect.NewAt(m.typ, p).Elem())
+		source, field := m.from.In(from), m.to.In(to)
+		if m.from.Type == m.to.Type {
+			field.Set(source)
 			continue
 		}
-		list := reflect.NewAt(reflect.SliceOf(m.elem), p).Elem()
-		field.Set(reflect.MakeSlice(m.typ, list.Len(), list.Len()))
-		for j := range list.Len() {
-			apply(m.inner, list.Index(j).Addr().UnsafePointer(), field.Index(j).Addr().UnsafePointer())
+		field.Set(reflect.MakeSlice(m.to.Type, source.Len(), source.Len()))
+		for j := range source.Len() {
+			apply(m.inner, source.Index(j), field.Index(j))
 		}
 	}
 }
