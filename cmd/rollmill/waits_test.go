@@ -100,7 +100,7 @@ var unsized = map[string]string{
 	"formats/examples keep":            "a constant",
 	"formats/examples read":            "a span of our own file",
 	"formats/examples spool":           "a constant",
-	"formats/parquet openAheadCodecs":  "guess",
+	"formats/parquet openAhead":        "guess",
 	"formats/jsontext find":            "a constant",
 	"formats/jsontext Bytes":           "of text that is in memory",
 	"formats/dataset Read":             "256 rows",
