@@ -17,6 +17,7 @@
 package harbor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -91,7 +92,7 @@ type agent struct {
 // Agent finds the runtime and removes what dead processes left.
 func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	a := &agent{config: *s, client: set.Client, lookup: set.Lookup, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
-	a.config.Harness = command(s.Harness)
+	a.config.Harness, a.config.Turns = cmp.Or(named[s.Harness], s.Harness), cmp.Or(s.Turns, defaultTurns)
 	if a.lookup == nil {
 		a.lookup = os.LookupEnv
 	}
@@ -156,7 +157,7 @@ func (a *agent) Describe() agents.Description {
 		params["keep_processes"] = true
 	}
 	if a.config.Harness == Shell {
-		params["turns"] = a.config.turns()
+		params["turns"] = a.config.Turns
 	}
 	if len(a.config.Env) > 0 {
 		params["env"] = agents.EnvParams(a.config.Env)

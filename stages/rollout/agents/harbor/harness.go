@@ -125,13 +125,6 @@ const (
 		"Each command runs in a new shell. When the task is done, answer without calling the tool."
 )
 
-func (s *Settings) turns() int {
-	if s.Turns > 0 {
-		return s.Turns
-	}
-	return defaultTurns
-}
-
 var shellTool = json.RawMessage(`{"type":"function","function":{"name":"shell","description":"Run a command with sh in the container.",` +
 	`"parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}}`)
 
@@ -142,7 +135,7 @@ func (b *box) shell(ctx context.Context, at agents.Attempt) (agents.Result, erro
 		return agents.Result{}, failed(ctx, outcomes.FailExample, err)
 	}
 	env = append(env, b.config.Env...)
-	return chat.Loop{Client: b.client, Turns: b.config.turns(), Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
+	return chat.Loop{Client: b.client, Turns: b.config.Turns, Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
 		Ends: func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
 		Answer: func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error) {
 			var out []formats.Message

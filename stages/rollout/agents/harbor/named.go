@@ -18,11 +18,3 @@ printf %s "$INSTRUCTION" | claude -p --dangerously-skip-permissions`,
 \"options\":{\"baseURL\":\"$OPENAI_BASE_URL\",\"apiKey\":\"x\"},\"models\":{\"$OPENAI_MODEL\":{}}}}}"
 printf %s "$INSTRUCTION" | opencode run --title task`,
 }
-
-// command returns the command of a harness that is a name, or a command already.
-func command(harness string) string {
-	if text, ok := named[harness]; ok {
-		return text
-	}
-	return harness
-}

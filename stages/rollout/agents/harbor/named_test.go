@@ -33,7 +33,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, same := range []string{Shell, "claude", "true", "codex exec"} {
-		if got := command(same); got != same {
+		a := made(t, func(s *Settings) { s.Harness, s.Runtime = same, "command: true" })
+		if got := a.Describe().Params["harness"]; got != same {
 			t.Errorf("%q became %q", same, got)
 		}
 	}

@@ -103,13 +103,13 @@ func (a *agent) Describe() agents.Description {
 // Files is part of rollout.Files, as agent http's are.
 func (a *agent) Files() int { return 3 }
 
-func (a *agent) program(command ...string) agents.Program {
+func (a *agent) program(command ...string) process.Program {
 	words := append([]string{a.config.Python, "-m", "rollmill.verifiers"}, command...)
 	if len(a.config.Args) > 0 {
 		args, _ := json.Marshal(a.config.Args) // it was read from JSON
 		words = append(words, "--args", string(args))
 	}
-	return agents.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
+	return process.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
 // List writes an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
@@ -173,8 +173,8 @@ func (a *agent) server(ctx context.Context, name string) (*server, error) {
 func (a *agent) start(ctx context.Context, name string) (*server, error) {
 	program := a.program("serve", name)
 	tail := process.NewTail(ctx, 16<<10)
-	p, stdin, stdout, err := process.Program{Words: program.Words, Dir: program.Dir, Env: program.Env, Grace: program.Grace,
-		Stderr: tail}.StartPiped(context.WithoutCancel(ctx), 0)
+	program.Stderr = tail
+	p, stdin, stdout, err := program.StartPiped(context.WithoutCancel(ctx), 0)
 	if err != nil {
 		return nil, agents.Failf(outcomes.FailAgentExit, "starting %s: %w", program.Words[0], err)
 	}
