@@ -21,6 +21,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -70,8 +72,8 @@ func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) 
 		return nil, agents.Usage("name an agent that asks a model", "this agent asks no engine, so nothing can be replayed")
 	}
 	defer o.CloseAgent()
-	rec, err := recorder.New(recorder.Options{Endpoints: []string{"http://127.0.0.1/none"}, Model: o.Model, Log: o.Logger(), NoLogprobs: true,
-		AcceptNoFinish: true})
+	rec, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{"http://127.0.0.1/none"}, Log: o.Logger()},
+		Defaults: apis.Defaults{Model: o.Model, NoLogprobs: true, AcceptNoFinish: true}})
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}

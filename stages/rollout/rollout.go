@@ -22,7 +22,9 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
@@ -369,13 +371,12 @@ func orNone[T int | float64](p *T) T {
 
 func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
-		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions,
-		Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
-		Extra: o.Extra, AllowPaths: o.AllowPaths, NoLogprobs: o.NoLogprobs,
-		AcceptLeftStreams: o.AcceptLeftStreams, AcceptNoFinish: outcomes.Finish("", o.AcceptFinish) == outcomes.FinishEnded,
-		Retries: orNone(o.Retries), Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls,
-		MaxTokens: o.MaxTokens, Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown),
-		Log: o.Logger(), Now: o.Now,
+		Settings: engines.Settings{Endpoints: o.Endpoints, APIKey: o.APIKey, Retries: orNone(o.Retries), Backoff: o.Backoff, CallTimeout: o.CallTimeout,
+			Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown), Log: o.Logger(), Now: o.Now},
+		Defaults: apis.Defaults{Model: o.Model, Sampling: o.Sampling, Extra: o.Extra, NoLogprobs: o.NoLogprobs,
+			AcceptNoFinish: outcomes.Finish("", o.AcceptFinish) == outcomes.FinishEnded},
+		Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Seed: o.SamplingSeed, AllowPaths: o.AllowPaths,
+		AcceptLeftStreams: o.AcceptLeftStreams, Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls, MaxTokens: o.MaxTokens,
 	}
 	if o.Policy != nil {
 		rec.Version = &o.Policy.Version

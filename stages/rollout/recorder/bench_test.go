@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // logprobText is a logprob as Python writes one of 32 bits.
@@ -134,7 +135,7 @@ func BenchmarkCall(b *testing.B) {
 		})
 		for _, kind := range []*apis.API{apis.Chat, apis.Messages} {
 			b.Run(fmt.Sprintf("%s-%d", kind.Name, tokens), func(b *testing.B) {
-				r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
+				r, err := New(Options{Settings: engines.Settings{Endpoints: []string{engine.URL}}, Defaults: apis.Defaults{Model: "policy"}})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -199,7 +200,7 @@ func BenchmarkAddedLatency(b *testing.B) {
 		{"stream-top-5", `,"stream":true,"paced":true,"logprobs":true,"top_logprobs":5`},
 		{"stream", `,"stream":true,"paced":true`}, {"burst", `,"stream":true`}} {
 		b.Run(c.name, func(b *testing.B) {
-			r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
+			r, err := New(Options{Settings: engines.Settings{Endpoints: []string{engine.URL}}, Defaults: apis.Defaults{Model: "policy"}})
 			if err != nil {
 				b.Fatal(err)
 			}

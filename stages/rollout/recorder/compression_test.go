@@ -13,6 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 func compressed(t *testing.T, encoding, text string) []byte {
@@ -53,7 +55,7 @@ func TestCompressedBothWays(t *testing.T) {
 			w.WriteHeader(status)
 			w.Write(compressed(t, encoding, out))
 		}))
-		r, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1})
+		r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: "policy"}})
 		if err != nil {
 			t.Fatal(err)
 		}

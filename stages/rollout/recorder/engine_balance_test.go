@@ -12,21 +12,23 @@ import (
 
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
 // several starts a recorder in front of n engines.
 func several(t *testing.T, n int, change func(i int, e *recordertest.Engine), options ...func(*recorder.Options)) ([]*recordertest.Engine, *recorder.Recorder) {
 	t.Helper()
-	var engines []*recordertest.Engine
-	o := recorder.Options{Model: "policy", Backoff: time.Millisecond, HealthEvery: time.Millisecond}
+	var made []*recordertest.Engine
+	o := recorder.Options{Settings: engines.Settings{Backoff: time.Millisecond, HealthEvery: time.Millisecond}, Defaults: apis.Defaults{Model: "policy"}}
 	for i := range n {
 		e := &recordertest.Engine{Source: schema.TokensChoice}
 		if change != nil {
 			change(i, e)
 		}
 		e.Start(t)
-		engines = append(engines, e)
+		made = append(made, e)
 		o.Endpoints = append(o.Endpoints, e.URL())
 	}
 	for _, c := range options {
@@ -37,7 +39,7 @@ func several(t *testing.T, n int, change func(i int, e *recordertest.Engine), op
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return engines, r
+	return made, r
 }
 
 func asked(engines []*recordertest.Engine) (out []int) {
@@ -190,8 +192,7 @@ func TestConcurrencyAdapts(t *testing.T) {
 		fmt.Fprint(w, `{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop"}]}`)
 	}))
 	defer engine.Close()
-	r, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Backoff: time.Millisecond, Retries: 50, Connections: many,
-		Slowdown: -1})
+	r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Backoff: time.Millisecond, Retries: 50, Connections: many, Slowdown: -1}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}

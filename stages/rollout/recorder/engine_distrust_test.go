@@ -19,6 +19,8 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -27,7 +29,7 @@ func serving(t *testing.T, h http.HandlerFunc, change ...func(*recorder.Options)
 	t.Helper()
 	engine := httptest.NewServer(h)
 	t.Cleanup(func() { engine.CloseClientConnections(); engine.Close() })
-	o := recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1, Backoff: time.Millisecond}
+	o := recorder.Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Retries: -1, Backoff: time.Millisecond}, Defaults: apis.Defaults{Model: "policy"}}
 	for _, c := range change {
 		c(&o)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // lessTapes are answers, as llama-server and others give them, that have fewer
@@ -83,7 +85,7 @@ func TestEnginesThatGiveLess(t *testing.T) {
 				io.WriteString(w, c.body)
 			}))
 			defer server.Close()
-			r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy", Retries: -1})
+			r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{server.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: "policy"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,47 +22,32 @@ import (
 
 // Options say where calls are forwarded and what is added to them.
 type Options struct {
-	Endpoints []string       // base URLs ending in /v1; at least one
-	APIKey    string         // sent to them
-	Model     string         // for requests that name none
-	Target    string         // calls to this model are the ones to train on; "" means Model
-	Functions []string       // if not empty, only calls of these functions are trained on
-	Version   *int64         // policy version that must answer; nil when unknown
-	Accept    []string       // further names that an answer may carry; "*" for any
-	Sampling  map[string]any // fields for requests that do not set them
-	Seed      *int64         // base of the seeds sent to the engine; nil sends none
-	Extra     map[string]any // nil means DefaultExtra
+	engines.Settings
+	apis.Defaults
+
+	Target    string   // calls to this model are the ones to train on; "" means Model
+	Functions []string // if not empty, only calls of these functions are trained on
+	Version   *int64   // policy version that must answer; nil when unknown
+	Accept    []string // further names that an answer may carry; "*" for any
+	Seed      *int64   // base of the seeds sent to the engine; nil sends none
 
 	AllowPaths []string // further requests that pass to the engine, such as "GET /v1/files/*"; see CheckPath
 
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
 	AcceptLeftStreams bool // a stream that the agent left does not make Record.Abandoned
-	AcceptNoFinish    bool // a stream is whole at its end mark, [DONE], also without a finish reason
 
-	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
-	Retries     int           // further tries; 0 means 5, negative none
-	Backoff     time.Duration // before the first retry, see remote.Retry; 0 means 500 ms
-	CallTimeout time.Duration // of one try; 0 means 10 minutes
-	Listen      string        // "" means 127.0.0.1:0
-	Advertise   string        // base URL by which agents reach it; "" means http:// and its address
-	MaxCalls    int           // of one trajectory; 0 means no limit
-	MaxTokens   int64         // of prompts and answers of one trajectory's calls; 0 means no limit
-	Connections int           // to each endpoint at once, at most; 0 means 64
-	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
-	// times the best time per token from which an engine gets fewer calls at once; 0 means 10, negative never
-	Slowdown    float64
-	PingEvery   time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
-	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
+	Listen    string        // "" means 127.0.0.1:0
+	Advertise string        // base URL by which agents reach it; "" means http:// and its address
+	MaxCalls  int           // of one trajectory; 0 means no limit
+	MaxTokens int64         // of prompts and answers of one trajectory's calls; 0 means no limit
+	PingEvery time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
 
 	Ended func(formats.Call) // called with each call that ended, answered or not, unless it got an earlier answer; may be nil
 
 	// Called is called when a call of a model ended that an engine was asked for; f is nil if it was answered. api is the
 	// path of the request. It must be quick, and may be nil.
 	Called func(model, api string, began time.Time, f *completion.Failure)
-
-	Log *slog.Logger     // nil: nothing is logged
-	Now func() time.Time // nil: time.Now
 }
 
 func (o Options) withDefaults() Options {
@@ -92,7 +77,6 @@ func (o Options) withDefaults() Options {
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
 	opts    Options
-	set     apis.Defaults
 	engines *engines.Pool
 	url     string
 	server  *http.Server
@@ -117,13 +101,10 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
-	r := &Recorder{opts: o, url: "http://" + l.Addr().String(), sessions: map[string]*Session{},
-		set: apis.Defaults{Model: o.Model, Sampling: o.Sampling, Extra: o.Extra, NoLogprobs: o.NoLogprobs, AcceptNoFinish: o.AcceptNoFinish}}
+	r := &Recorder{opts: o, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}, engines: engines.NewPool(o.Settings)}
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
-	r.engines = engines.NewPool(engines.Options{Endpoints: o.Endpoints, APIKey: o.APIKey, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout,
-		Connections: o.Connections, RateLimit: o.RateLimit, Slowdown: o.Slowdown, HealthEvery: o.HealthEvery, Log: o.Log, Now: o.Now})
 	handler := r.route()
 	r.direct = &http.Client{Transport: direct{handler}}
 	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute,

@@ -18,6 +18,8 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -25,7 +27,7 @@ import (
 func record(t testing.TB, e *recordertest.Engine, change ...func(*recorder.Options)) *recorder.Recorder {
 	t.Helper()
 	e.Start(t)
-	o := recorder.Options{Endpoints: []string{e.URL()}, Model: "policy", Backoff: time.Millisecond}
+	o := recorder.Options{Settings: engines.Settings{Endpoints: []string{e.URL()}, Backoff: time.Millisecond}, Defaults: apis.Defaults{Model: "policy"}}
 	for _, c := range change {
 		c(&o)
 	}

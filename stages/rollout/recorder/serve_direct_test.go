@@ -10,6 +10,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // TestDirectCallsAreAsCallsOverAConnection: the same answers, errors and
@@ -37,7 +40,7 @@ func TestDirectCallsAreAsCallsOverAConnection(t *testing.T) {
 		}
 	}))
 	defer engine.Close()
-	r, err := New(Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1})
+	r, err := New(Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,7 @@ func TestDirectCallEndsWithItsContext(t *testing.T) {
 	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- true; <-stop }))
 	defer engine.Close()
 	defer close(stop)
-	r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
+	r, err := New(Options{Settings: engines.Settings{Endpoints: []string{engine.URL}}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // echo answers every request with what it was, and some as an engine would.
@@ -30,7 +32,7 @@ func echo(t *testing.T, routes map[string]string) *recorder.Session {
 		fmt.Fprintf(w, "%s %s %s %s%s", r.Method, r.URL, r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), body)
 	}))
 	t.Cleanup(server.Close)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy", APIKey: "engine-key"})
+	r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{server.URL + "/v1"}, APIKey: "engine-key"}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestPassingCallsChangeNoSeed(t *testing.T) {
 		server := httptest.NewServer(p)
 		defer server.Close()
 		seed := int64(5)
-		r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy", Seed: &seed})
+		r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{server.URL + "/v1"}}, Defaults: apis.Defaults{Model: "policy"}, Seed: &seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +127,7 @@ func TestABrokenAnswerOfAPassingCallBreaksOff(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer server.Close()
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy"})
+	r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{server.URL + "/v1"}}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestEventsAreForwardedAtOnce(t *testing.T) {
 		events[4][1:],
 		bytes.Join(events[5:], nil),
 	}}
-	rec, err := New(Options{Endpoints: []string{"http://127.0.0.1:1"}, Model: "policy"})
+	rec, err := New(Options{Settings: engines.Settings{Endpoints: []string{"http://127.0.0.1:1"}}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // gated starts a recorder in front of an engine that notes each request. asked
@@ -31,7 +33,7 @@ func gated(t *testing.T, allow ...string) (s *recorder.Session, asked func() []s
 		io.WriteString(w, said(`{"role":"assistant","content":"a"}`, "[1,2]", 7))
 	}))
 	t.Cleanup(server.Close)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: "policy", APIKey: "engine-key", AllowPaths: allow, Retries: -1})
+	r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{server.URL + "/v1"}, APIKey: "engine-key", Retries: -1}, Defaults: apis.Defaults{Model: "policy"}, AllowPaths: allow})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,9 +191,9 @@ func (s *Session) begin(q *apis.Request, function, session string) *call {
 		slices.ContainsFunc(s.tree.Messages[before:], func(m formats.Message) bool { return known.InMessage(&m, nil) }) {
 		s.reject(outcomes.FailSecret, SecretFound)
 	}
-	q.Enrich(&s.recorder.set, s.seed(k-s.passed), c.target)
+	q.Enrich(&o.Defaults, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
-		formats.Call{Model: c.model, Sampling: q.Sampling(&s.recorder.set), Tools: chat.AddToolSet(&s.record.ToolSets, q.Tools), Target: c.target,
+		formats.Call{Model: c.model, Sampling: q.Sampling(&o.Defaults), Tools: chat.AddToolSet(&s.record.ToolSets, q.Tools), Target: c.target,
 			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // streamOf is a stream of tool calls in pieces, a token each.
@@ -195,7 +197,7 @@ func TestToolCallsAsClientsReadThem(t *testing.T) {
 		io.WriteString(w, streams[k])
 	}))
 	t.Cleanup(engine.Close)
-	rec, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1})
+	rec, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: "policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}

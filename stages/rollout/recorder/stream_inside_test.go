@@ -15,7 +15,9 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // streaming is an engine that answers each call with the same stream.
@@ -66,7 +68,7 @@ func FuzzTranslatedStreams(f *testing.F) {
 		defer engine.Close()
 		for _, api := range []struct{ path, body string }{{"/messages", `{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
 			{"/responses", `{"model":"policy","stream":true,"input":"hi"}`}} {
-			rec, err := New(Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1, NoLogprobs: len(stream)%2 == 0})
+			rec, err := New(Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: "policy", NoLogprobs: len(stream)%2 == 0}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
 // TestStreamsAsTheSpecificationSays: lines end with LF, CR LF or CR, also mixed, a byte order mark may begin them, and the
@@ -76,7 +77,7 @@ func TestStreamsWithoutAFinishReason(t *testing.T) {
 			end    string
 			whole  bool
 		}{{true, null, true}, {false, null, false}, {true, strings.Replace(null, "data: [DONE]\n\n", "", 1), false}, {true, ending("stop", 1), true}} {
-			s := engineOf(t, recorder.Options{AcceptNoFinish: c.accept}, func(_ int, _ map[string]json.RawMessage, w http.ResponseWriter, _ *http.Request) {
+			s := engineOf(t, recorder.Options{Defaults: apis.Defaults{AcceptNoFinish: c.accept}}, func(_ int, _ map[string]json.RawMessage, w http.ResponseWriter, _ *http.Request) {
 				begins(w)
 				says(w, role, chunk(`{"content":"one"}`, 3), c.end)
 			})

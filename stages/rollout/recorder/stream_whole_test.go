@@ -12,6 +12,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // TestAfterHolesInAStreamsLogprobsTheEngineIsAskedWhole: the attempt with the holes fails and says so; the next ones lose
@@ -74,7 +76,7 @@ func TestAfterHolesInAStreamsLogprobsTheEngineIsAskedWhole(t *testing.T) {
 				io.WriteString(w, whole)
 			}))
 			defer engine.Close()
-			r, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1, PingEvery: time.Millisecond})
+			r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{engine.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: "policy"}, PingEvery: time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

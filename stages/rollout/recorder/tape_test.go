@@ -18,6 +18,8 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // tape is an engine that answers with bodies in turn, as engines write them.
@@ -57,7 +59,7 @@ func playAs(t *testing.T, model string, p *tape) (*tape, *recorder.Session) {
 	t.Helper()
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: model, Retries: -1, Sampling: fields{"max_tokens": 64}})
+	r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{server.URL + "/v1"}, Retries: -1}, Defaults: apis.Defaults{Model: model, Sampling: fields{"max_tokens": 64}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -119,8 +121,8 @@ func AttemptAt(ctx context.Context, r *recorder.Recorder, a agents.Agent, e form
 func Recorder(t *testing.T, e *recordertest.Engine) *recorder.Recorder {
 	t.Helper()
 	e.Start(t)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{e.URL()}, Model: "policy", Retries: -1,
-		NoLogprobs: e.Source == ""})
+	r, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{e.URL()}, Retries: -1},
+		Defaults: apis.Defaults{Model: "policy", NoLogprobs: e.Source == ""}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,12 +20,13 @@ import (
 // without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
-// Defaults are what a run sets in requests; see Options.
+// Defaults are what a run sets in requests.
 type Defaults struct {
-	Model           string
-	Sampling, Extra map[string]any
-	NoLogprobs      bool
-	AcceptNoFinish  bool
+	Model          string         // for requests that name none
+	Sampling       map[string]any // fields for requests that do not set them
+	Extra          map[string]any // nil means DefaultExtra
+	NoLogprobs     bool           // missing or unfit logprobs do not fail a trajectory
+	AcceptNoFinish bool           // a stream is whole at its end mark, [DONE], also without a finish reason
 }
 
 type Request struct {
@@ -46,7 +47,7 @@ type Request struct {
 
 	askWhole       bool              // no engine is asked for a stream: the agent's is made of the whole answer
 	NeedsLogprobs  bool              // the answer must have logprobs
-	AcceptNoFinish bool              // see Options
+	AcceptNoFinish bool              // see Defaults
 	OnAccepted     func(http.Header) // called when an engine begins a stream that is translated; may be nil
 	OnWhole        func()            // called when an engine is asked for a whole answer instead of a stream; may be nil
 	View           completion.View

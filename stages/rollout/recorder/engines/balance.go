@@ -18,7 +18,7 @@ import (
 // answers 429 or 503, or takes much longer per token than at its best, and
 // grows with each answer.
 type balance struct {
-	opts   *Options
+	opts   *Settings
 	client *http.Client
 	ctx    context.Context // of health checks
 	stop   context.CancelFunc
@@ -66,7 +66,7 @@ const (
 	neither // refused, or cancelled by the recorder
 )
 
-func newBalance(o *Options, client *http.Client) *balance {
+func newBalance(o *Settings, client *http.Client) *balance {
 	b := &balance{opts: o, client: client, groups: map[string]*group{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	for _, url := range o.Endpoints {

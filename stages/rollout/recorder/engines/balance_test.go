@@ -14,7 +14,7 @@ import (
 // TestLimitsShrinkAndGrow: by 429 at once, by latency gently, once for calls
 // of one time, and never below one.
 func TestLimitsShrinkAndGrow(t *testing.T) {
-	o := Options{Endpoints: []string{"u"}, Connections: 16, Slowdown: 10, HealthEvery: time.Second, Log: slog.New(slog.DiscardHandler)}
+	o := Settings{Endpoints: []string{"u"}, Connections: 16, Slowdown: 10, HealthEvery: time.Second, Log: slog.New(slog.DiscardHandler)}
 	b := newBalance(&o, nil)
 	e := b.list[0]
 	now := time.Unix(1000, 0)
@@ -72,7 +72,7 @@ func TestLimitsShrinkAndGrow(t *testing.T) {
 // that is given up takes no place.
 func TestWaitingCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 	const calls = 100
-	o := Options{Endpoints: []string{"http://a.test/v1", "http://b.test/v1"}, Connections: 1, Slowdown: 10, HealthEvery: time.Second, Log: slog.New(slog.DiscardHandler)}
+	o := Settings{Endpoints: []string{"http://a.test/v1", "http://b.test/v1"}, Connections: 1, Slowdown: 10, HealthEvery: time.Second, Log: slog.New(slog.DiscardHandler)}
 	b := newBalance(&o, nil)
 	defer b.close()
 	var held []*endpoint

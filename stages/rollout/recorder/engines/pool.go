@@ -24,21 +24,24 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Options say which engines are asked, and how; see Options.
-type Options struct {
-	Endpoints            []string
-	APIKey               string
-	Retries              int
-	Backoff, CallTimeout time.Duration
-	Connections          int
-	RateLimit, Slowdown  float64
-	HealthEvery          time.Duration
-	Log                  *slog.Logger
-	Now                  func() time.Time
+// Settings say which engines are asked, and how. The recorder's defaults stand for what is zero.
+type Settings struct {
+	Endpoints   []string      // base URLs ending in /v1; at least one
+	APIKey      string        // sent to them
+	Retries     int           // further tries; 0 means 5, negative none
+	Backoff     time.Duration // before the first retry, see remote.Retry; 0 means 500 ms
+	CallTimeout time.Duration // of one try; 0 means 10 minutes
+	Connections int           // to each endpoint at once, at most; 0 means 64
+	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
+	// times the best time per token from which an engine gets fewer calls at once; 0 means 10, negative never
+	Slowdown    float64
+	HealthEvery time.Duration    // between checks of an endpoint that fails, at first; 0 means 1 s
+	Log         *slog.Logger     // nil: nothing is logged
+	Now         func() time.Time // nil: time.Now
 }
 
 type Pool struct {
-	opts   Options
+	opts   Settings
 	client *http.Client
 	*balance
 	rate *rate.Limiter
@@ -47,7 +50,7 @@ type Pool struct {
 	refused map[string][]string // by endpoint: added fields that it refuses
 }
 
-func NewPool(o Options) *Pool {
+func NewPool(o Settings) *Pool {
 	u := &Pool{opts: o, client: newClient(o.Connections), rate: rate.NewLimiter(rate.Inf, 0), refused: map[string][]string{}}
 	if o.RateLimit > 0 {
 		u.rate = rate.NewLimiter(rate.Limit(o.RateLimit), max(1, int(o.RateLimit)))
