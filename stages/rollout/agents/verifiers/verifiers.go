@@ -142,7 +142,8 @@ func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(stri
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var fields struct{ Environment string }
 	if json.Unmarshal(at.Example.Fields, &fields) != nil || fields.Environment == "" {
-		return agents.Result{}, agents.Failf(outcomes.FailExample, "example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)
+		return agents.Result{}, agents.Failf(outcomes.FailExample,
+			"example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)
 	}
 	s, err := a.server(ctx, fields.Environment)
 	if err != nil {

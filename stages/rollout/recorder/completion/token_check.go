@@ -32,7 +32,8 @@ func (c *Choice) keepTokens(completion int, counted bool) (source string, f *Fai
 	logprobs := found.logprobs
 	ids, source := c.tokens.bestIDs()
 	text := c.Message.Content != "" || c.Message.ContentParts != "" || c.Message.Reasoning != "" || len(c.Message.ToolCalls) > 0
-	if completion <= 0 && counted && !text && len(ids)+len(logprobs) == 0 && (found.listed || slices.ContainsFunc(c.tokens.ids[:], func(f idList) bool { return f.listed })) {
+	listed := found.listed || slices.ContainsFunc(c.tokens.ids[:], func(f idList) bool { return f.listed })
+	if completion <= 0 && counted && !text && len(ids)+len(logprobs) == 0 && listed {
 		c.Message.TokenIDs, c.Message.Logprobs = []int32{}, []float32{} // a fact, and not unknown
 		return "", nil
 	}
