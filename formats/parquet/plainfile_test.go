@@ -82,7 +82,7 @@ func (l *laidOut) put(t testing.TB) []byte {
 				if p.header.Type == format.DataPageV2 {
 					p.header.DataPageHeaderV2.V.IsCompressed = thrift.New(false)
 				}
-				if _, err := f.writeThrift(&p.header); err != nil {
+				if err := f.writeIndex(&p.header, new(int64), new(int32)); err != nil {
 					t.Fatal(err)
 				}
 				if err := f.write(p.body); err != nil {

@@ -182,36 +182,31 @@ func (t *fileWriter) setTotals(rowGroup *format.RowGroup) {
 }
 
 func (t *fileWriter) writeIndexes() error {
-	width := len(t.deferred)
+	chunk := func(i int) *format.ColumnChunk {
+		return &t.meta.RowGroups[i/len(t.deferred)].Columns[i%len(t.deferred)]
+	}
 	for i, x := range t.columns {
 		if x == nil {
 			continue
 		}
-		chunk := &t.meta.RowGroups[i/width].Columns[i%width]
-		chunk.ColumnIndexOffset = t.at
-		n, err := t.writeThrift(x)
-		if err != nil {
+		if err := t.writeIndex(x, &chunk(i).ColumnIndexOffset, &chunk(i).ColumnIndexLength); err != nil {
 			return err
 		}
-		chunk.ColumnIndexLength = int32(n)
 	}
 	for i := range t.offsets {
-		chunk := &t.meta.RowGroups[i/width].Columns[i%width]
-		chunk.OffsetIndexOffset = t.at
-		n, err := t.writeThrift(&t.offsets[i])
-		if err != nil {
+		if err := t.writeIndex(&t.offsets[i], &chunk(i).OffsetIndexOffset, &chunk(i).OffsetIndexLength); err != nil {
 			return err
 		}
-		chunk.OffsetIndexLength = int32(n)
 	}
 	return nil
 }
 
-// writeThrift writes a Thrift structure and returns its length.
-func (t *fileWriter) writeThrift(v any) (int, error) {
+// writeIndex writes a Thrift structure, and sets where it is.
+func (t *fileWriter) writeIndex(v any, at *int64, length *int32) error {
 	data, err := thrift.Marshal(new(thrift.CompactProtocol), v)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return len(data), t.write(data)
+	*at, *length = t.at, int32(len(data))
+	return t.write(data)
 }
