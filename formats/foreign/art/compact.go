@@ -1,12 +1,11 @@
 package art
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -15,24 +14,21 @@ const maxCompact = 256 << 20
 
 // compact returns the groups of a compact envelope (ART 0.5.23), whose texts and keys may
 // be references to its table of strings.
-func compact(o jsontext.Object) (groups []jsontext.Object, err error) {
-	var in value.Reader
-	kind, version := in.Text("kind", o.Get("kind")), in.Whole("version", o.Get("version"))
+func compact(o jsontext.Object) (groups []jsontext.Object) {
+	kind, version := must.Text("kind", o.Get("kind")), must.Whole("version", o.Get("version"))
 	texts := map[string][]byte{}
-	for _, s := range in.Object("strings", o.Get("strings")) {
+	for _, s := range must.Object("strings", o.Get("strings")) {
 		texts[s.Key] = s.Raw
 	}
 	one, group := strings.CutPrefix(kind, "trajectory_group")
 	data := expand(nil, o.Get("data"), texts)
 	switch {
-	case in.Err != nil:
-		return nil, in.Err
 	case version == nil || *version != 1:
-		return nil, fmt.Errorf("the version of the envelope is %s; 1 is known", o.Get("version"))
+		must.Fail("the version of the envelope is %s; 1 is known", o.Get("version"))
 	case one != "" && one != "s" && kind != "trajectory" && kind != "trajectories":
-		return nil, fmt.Errorf("it holds %q; trajectories and trajectory groups are read: dump those", kind)
+		must.Fail("it holds %q; trajectories and trajectory groups are read: dump those", kind)
 	case data == nil:
-		return nil, fmt.Errorf("its data have more than %d MiB with the texts of its table", maxCompact>>20)
+		must.Fail("its data have more than %d MiB with the texts of its table", maxCompact>>20)
 	case data[0] != '[':
 		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
@@ -42,7 +38,7 @@ func compact(o jsontext.Object) (groups []jsontext.Object, err error) {
 		}
 		groups = append(groups, jsontext.ParseObject(v))
 	}
-	return groups, nil
+	return groups
 }
 
 // expand appends a value with the texts in the places of their references; nil if it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -22,19 +23,18 @@ type group struct {
 	exceptions []byte
 }
 
-func newGroup(o jsontext.Object) (*group, error) {
-	var in value.Reader
-	g := &group{metadata: in.Object("group metadata", o.Get("metadata")),
-		exceptions: in.List("exceptions", o.Get("exceptions"))}
-	g.id = exampleID(&in, g.metadata)
+func newGroup(o jsontext.Object) *group {
+	g := &group{metadata: must.Object("group metadata", o.Get("metadata")),
+		exceptions: must.List("exceptions", o.Get("exceptions"))}
+	g.id = exampleID(g.metadata)
 	g.rest = slices.Collect(value.Rest(o, "trajectories", "exceptions", "metadata"))
-	return g, in.Err
+	return g
 }
 
 // exampleID returns the id of the example in metadata, "" when they have none.
-func exampleID(in *value.Reader, metadata jsontext.Object) string {
+func exampleID(metadata jsontext.Object) string {
 	for _, name := range []string{"scenario_id", "example_id", "task_id", "question_id"} {
-		if id := in.ID("metadata."+name, metadata.Get(name)); id != "" {
+		if id := must.ID("metadata."+name, metadata.Get(name)); id != "" {
 			return id
 		}
 	}
@@ -60,7 +60,7 @@ func keep(meta *importers.Metadata, name string, v []byte) {
 
 // failed adds a failed row for each exception of the group. The row has the prompt
 // of the first trajectory, so that it is in the same group.
-func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers.Item, error) {
+func (g *group) failed(r *importers.Record, items []importers.Item) []importers.Item {
 	base := importers.Item{Epoch: epoch(r)}
 	base.Row.ExampleID = g.id
 	if len(items) > 0 {
@@ -68,19 +68,18 @@ func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers
 		base.Row.Messages = prompt(&items[0].Row)
 	} else if string(g.exceptions) == "" || string(g.exceptions) == "[]" {
 		r.Lose("group", "it has no trajectory, so it gives no row")
-		return nil, nil
+		return nil
 	}
-	var in value.Reader
 	for raw := range jsontext.Elements(g.exceptions) {
 		if base.Row.ExampleID == "" && len(base.Row.Messages) == 0 {
 			r.Lose("exceptions", "the group has neither a trajectory nor the id of an example")
 			break
 		}
-		e := in.Object("exceptions", raw)
+		e := must.Object("exceptions", raw)
 		x := base
 		t := &x.Row
 		t.Messages = slices.Clone(base.Row.Messages)
-		kind, message := in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message"))
+		kind, message := must.Text("exceptions.type", e.Get("type")), must.Text("exceptions.message", e.Get("message"))
 		importers.Fail(t, class(kind, message),
 			cmp.Or(strings.Join(nonEmpty(typeName(kind), message), ": "), "an exception"))
 		var meta importers.Metadata
@@ -90,7 +89,7 @@ func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers
 		t.Metadata = meta.String()
 		items = append(items, x)
 	}
-	return items, in.Err
+	return items
 }
 
 func nonEmpty(texts ...string) []string {

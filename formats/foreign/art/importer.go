@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -57,56 +58,35 @@ func records(f importers.File) iter.Seq2[importers.Record, error] {
 var errUnknown = errors.New("it has none of trajectories, trajectory_json and messages: it is no log of ART's")
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	o := value.Object(r, r.Data)
 	switch {
 	case jsontext.Unquote(o.Get("format")) == "art.trajectories":
-		return envelope(r, o)
+		return envelope(r, o), nil
 	case o.Has("trajectories"):
-		return line(r, o)
+		return line(r, o), nil
 	case o.Has("format_version"), o.Has("group_json"):
-		return rowOf2(r, o)
+		return rowOf2(r, o), nil
 	case o.Has("messages_and_choices"), o.Has("exchanges"):
-		return importers.One(trajectory(r, &group{}, o))
+		return []importers.Item{trajectory(r, &group{}, o)}, nil
 	case o.Has("messages"):
-		return rowOf1(r, o)
+		return rowOf1(r, o), nil
 	}
 	return nil, errUnknown
 }
 
 // envelope converts the groups of a compact envelope.
-func envelope(r *importers.Record, o jsontext.Object) (out []importers.Item, err error) {
-	groups, err := compact(o)
-	for _, g := range groups {
-		items, bad := line(r, g)
-		if err = errors.Join(err, bad); err != nil {
-			return nil, err
-		}
-		out = append(out, items...)
+func envelope(r *importers.Record, o jsontext.Object) (out []importers.Item) {
+	for _, g := range compact(o) {
+		out = append(out, line(r, g)...)
 	}
-	return out, err
+	return out
 }
 
 // line converts a TrajectoryGroup.
-func line(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
-	g, err := newGroup(o)
-	if err != nil {
-		return nil, err
-	}
-	var in value.Reader
-	list := in.List("trajectories", o.Get("trajectories"))
-	if in.Err != nil {
-		return nil, in.Err
-	}
-	var out []importers.Item
-	for raw := range jsontext.Elements(list) {
-		x, err := trajectory(r, g, in.Object(fmt.Sprintf("trajectories[%d]", len(out)), raw))
-		if err = errors.Join(in.Err, err); err != nil {
-			return nil, fmt.Errorf("trajectories[%d]: %w", len(out), err)
-		}
-		out = append(out, x)
-	}
+func line(r *importers.Record, o jsontext.Object) (out []importers.Item) {
+	g := newGroup(o)
+	must.Each("trajectories", must.List("trajectories", o.Get("trajectories")), func(raw []byte) {
+		out = append(out, trajectory(r, g, must.Object("it", raw)))
+	})
 	return g.failed(r, out)
 }

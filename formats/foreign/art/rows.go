@@ -1,91 +1,77 @@
 package art
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // rowOf2 converts a row of version 2, whose two JSON columns hold everything. The
 // exceptions of a group are in each of its rows; its first one gives them.
-func rowOf2(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
-	var in value.Reader
-	version := in.Whole("format_version", o.Get("format_version"))
-	index := in.Whole("trajectory_index", o.Get("trajectory_index"))
-	common := parsed(r, &in, "group_json", o.Get("group_json"))
-	own := parsed(r, &in, "trajectory_json", o.Get("trajectory_json"))
-	if in.Err != nil {
-		return nil, in.Err
-	}
+func rowOf2(r *importers.Record, o jsontext.Object) []importers.Item {
+	version := must.Whole("format_version", o.Get("format_version"))
+	index := must.Whole("trajectory_index", o.Get("trajectory_index"))
+	common := parsed(r, "group_json", o.Get("group_json"))
+	own := parsed(r, "trajectory_json", o.Get("trajectory_json"))
 	if version == nil || *version != 2 {
-		return nil, fmt.Errorf("format_version is %q; versions 1 and 2 are known", o.Get("format_version"))
+		must.Fail("format_version is %q; versions 1 and 2 are known", o.Get("format_version"))
 	}
-	g, err := newGroup(common)
-	if err != nil {
-		return nil, err
-	}
+	g := newGroup(common)
 	if index == nil {
 		if own != nil {
-			return nil, fmt.Errorf("trajectory_index is missing")
+			must.Fail("trajectory_index is missing")
 		}
 		return g.failed(r, nil)
 	}
 	if own == nil {
-		return nil, fmt.Errorf("trajectory_json is missing")
+		must.Fail("trajectory_json is missing")
 	}
-	x, err := trajectory(r, g, own)
-	if err != nil {
-		return nil, fmt.Errorf("trajectory_json: %w", err)
-	}
+	out := one(r, g, own)
 	if *index > 0 {
-		return []importers.Item{x}, nil
+		return out
 	}
-	return g.failed(r, []importers.Item{x})
+	return g.failed(r, out)
+}
+
+// one converts the trajectory of a row.
+func one(r *importers.Record, g *group, own jsontext.Object) []importers.Item {
+	defer must.At("trajectory_json")
+	return []importers.Item{trajectory(r, g, own)}
 }
 
 // rowOf1 converts a row of version 1. It has the columns of a group with a prefix,
 // and JSON as text.
-func rowOf1(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
-	var in value.Reader
+func rowOf1(r *importers.Record, o jsontext.Object) []importers.Item {
 	if string(o.Get("messages")) == "null" && string(o.Get("reward")) == "null" {
 		r.Lose("group", "it has no trajectory, so it gives no row")
-		return nil, nil
+		return nil
 	}
-	g, err := newGroup(jsontext.Object{
-		{Key: "metadata", Raw: parsed(r, &in, "group_metadata", o.Get("group_metadata")).Bytes()},
-		{Key: "metrics", Raw: parsed(r, &in, "group_metrics", o.Get("group_metrics")).Bytes()},
+	g := newGroup(jsontext.Object{
+		{Key: "metadata", Raw: parsed(r, "group_metadata", o.Get("group_metadata")).Bytes()},
+		{Key: "metrics", Raw: parsed(r, "group_metrics", o.Get("group_metrics")).Bytes()},
 		{Key: "logs", Raw: o.Get("group_logs")},
 	})
-	if err != nil {
-		return nil, err
-	}
 	own := jsontext.Object{
 		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")},
 		{Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
-		{Key: "metrics", Raw: parsed(r, &in, "metrics", o.Get("metrics")).Bytes()},
-		{Key: "metadata", Raw: parsed(r, &in, "metadata", o.Get("metadata")).Bytes()},
-	}
-	if in.Err != nil {
-		return nil, in.Err
+		{Key: "metrics", Raw: parsed(r, "metrics", o.Get("metrics")).Bytes()},
+		{Key: "metadata", Raw: parsed(r, "metadata", o.Get("metadata")).Bytes()},
 	}
 	own = slices.AppendSeq(own,
 		value.Rest(o, "group_index", "group_metadata", "group_metrics", "group_logs", "messages", "tools", "reward",
 			"metrics", "metadata", "logs"))
-	return importers.One(trajectory(r, g, own))
+	return []importers.Item{trajectory(r, g, own)}
 }
 
 // parsed reads a text that holds a JSON object; nil for null.
-func parsed(r *importers.Record, in *value.Reader, field string, v []byte) jsontext.Object {
-	text := in.Text(field, v)
+func parsed(r *importers.Record, field string, v []byte) jsontext.Object {
+	text := must.Text(field, v)
 	if text == "" {
 		return nil
 	}
-	o, err := value.Object(r, []byte(text))
-	if err != nil {
-		in.Fail("%s: %w", field, err)
-	}
-	return o
+	defer must.At("%s", field)
+	return value.Object(r, []byte(text))
 }

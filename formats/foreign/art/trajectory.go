@@ -2,11 +2,11 @@ package art
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -24,32 +24,24 @@ type builder struct {
 }
 
 // trajectory converts a Trajectory of any version.
-func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.Item, err error) {
+func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.Item) {
 	b := &builder{record: r}
-	var in value.Reader
-	metadata := in.Object("metadata", o.Get("metadata"))
+	metadata := must.Object("metadata", o.Get("metadata"))
 	x.Epoch = epoch(r)
 	t := &x.Row
-	t.TrajectoryID = in.ID("metadata.trajectory_id", metadata.Get("trajectory_id"))
+	t.TrajectoryID = must.ID("metadata.trajectory_id", metadata.Get("trajectory_id"))
 	if t.ExampleID = g.id; t.ExampleID == "" {
-		t.ExampleID = exampleID(&in, metadata)
+		t.ExampleID = exampleID(metadata)
 	}
-	if t.Reward = in.Number("reward", o.Get("reward")); len(o.Get("reward")) == 0 {
+	if t.Reward = must.Number("reward", o.Get("reward")); len(o.Get("reward")) == 0 {
 		t.Reward = new(float64) // ART does not write its default
 	}
-	t.Rewards = b.metrics(&in, o)
-	b.policy(&in, o)
-	histories := in.List("additional_histories", o.Get("additional_histories"))
-	exchanges := in.Object("exchanges", o.Get("exchanges"))
-	if in.Err != nil {
-		return x, in.Err
-	}
-	if err := b.histories(o, histories, len(exchanges) > 0); err != nil {
-		return x, err
-	}
-	if err := b.exchanges(exchanges); err != nil {
-		return x, err
-	}
+	t.Rewards = b.metrics(o)
+	b.policy(o)
+	histories := must.List("additional_histories", o.Get("additional_histories"))
+	exchanges := must.Object("exchanges", o.Get("exchanges"))
+	b.histories(o, histories, len(exchanges) > 0)
+	b.exchanges(exchanges)
 	b.rest(g, o)
 	b.conversation.Into(t)
 	relabel(t)
@@ -57,14 +49,14 @@ func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.I
 		importers.Fail(t, outcomes.FailNoCalls, "the trajectory has no answer of a model")
 	}
 	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
-	return x, nil
+	return x
 }
 
 // metrics returns the numbers that ART logs beside the reward: they are no parts
 // of it, so they have no weight. A truth value counts as 1 or 0, as in ART.
-func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.NamedReward) {
+func (b *builder) metrics(o jsontext.Object) (out []formats.NamedReward) {
 	var truths jsontext.Object
-	for _, f := range in.Object("metrics", o.Get("metrics")) {
+	for _, f := range must.Object("metrics", o.Get("metrics")) {
 		reward := formats.NamedReward{Name: f.Key}
 		switch text := string(f.Raw); text {
 		case "true", "false":
@@ -76,7 +68,7 @@ func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.Na
 		case "null":
 			reward.Failure = outcomes.RewardMissing
 		default:
-			reward.Value = in.Number("metrics."+f.Key, f.Raw)
+			reward.Value = must.Number("metrics."+f.Key, f.Raw)
 		}
 		out = append(out, reward)
 	}
@@ -87,9 +79,9 @@ func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.Na
 }
 
 // policy sets the version of the policy, or keeps the two when they differ.
-func (b *builder) policy(in *value.Reader, o jsontext.Object) {
-	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")),
-		in.Whole("final_policy_version", o.Get("final_policy_version"))
+func (b *builder) policy(o jsontext.Object) {
+	initial, final := must.Whole("initial_policy_version", o.Get("initial_policy_version")),
+		must.Whole("final_policy_version", o.Get("final_policy_version"))
 	if initial != nil && final != nil && *initial == *final {
 		b.version = initial
 		return
@@ -114,82 +106,55 @@ func (b *builder) rest(g *group, o jsontext.Object) {
 
 // histories adds the messages, the additional histories first, so that the
 // trajectory's own are the main path.
-func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) error {
-	err := value.Each("additional_histories", additional,
-		func(raw []byte) error { return b.history(jsontext.ParseObject(raw)) })
-	if err != nil || optional && !o.Has("messages_and_choices") {
-		return err
+func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) {
+	must.Each("additional_histories", additional, func(raw []byte) { b.history(jsontext.ParseObject(raw)) })
+	if !optional || o.Has("messages_and_choices") {
+		b.history(o)
 	}
-	return b.history(o)
 }
 
 // history adds one sequence: messages and choices, or the messages of version 1.
-func (b *builder) history(o jsontext.Object) error {
-	var in value.Reader
-	list, add := in.List("messages_and_choices", o.Get("messages_and_choices")), b.entry
-	if !o.Has("messages_and_choices") {
-		list, add = in.List("messages", o.Get("messages")), b.flat
+func (b *builder) history(o jsontext.Object) {
+	name, add := "messages_and_choices", b.entry
+	if !o.Has(name) {
+		name, add = "messages", b.flat
 	}
-	if in.Err != nil {
-		return in.Err
-	}
-	tools, err := value.ChatTools(o.Get("tools"))
-	if err != nil {
-		return err
-	}
-	b.conversation.Offer(tools)
+	list := must.List(name, o.Get(name))
+	b.conversation.Offer(value.Tools(o.Get("tools")))
 	b.conversation.Continue(-1)
-	n := 0
-	for raw := range jsontext.Elements(list) {
-		if err := add(raw); err != nil {
-			return fmt.Errorf("message %d: %w", n, err)
-		}
-		n++
-	}
-	return nil
+	must.Each(name, list, add)
 }
 
 // entry adds a message or a Choice.
-func (b *builder) entry(raw []byte) error {
+func (b *builder) entry(raw []byte) {
 	if !jsontext.ParseObject(raw).Has("message") {
-		m, kept, err := value.Message(raw)
-		if err != nil {
-			return err
-		}
+		m, kept := value.Message(raw)
 		b.input(m, kept)
-		return nil
+		return
 	}
-	c, err := value.ReadChoice(raw)
-	if err != nil {
-		return err
-	}
+	c := value.ReadChoice(raw)
 	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version,
 		CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))})
-	return nil
 }
 
 // flat adds a message of version 1.
-func (b *builder) flat(raw []byte) error {
+func (b *builder) flat(raw []byte) {
 	o := jsontext.ParseObject(raw)
 	trained := jsontext.IsTrue(o.Get("trainable"))
 	o.Drop("trainable")
 	if calls := o.Get("tool_calls"); len(calls) > 0 && calls[0] == '"' {
 		text := []byte(jsontext.Unquote(calls))
 		if !jsontext.Valid(text) {
-			return fmt.Errorf("tool_calls is not JSON: %s", importers.Brief(text))
+			must.Fail("tool_calls is not JSON: %s", importers.Brief(text))
 		}
 		o.Set("tool_calls", text)
 	}
-	m, kept, err := value.Message(o.Bytes())
-	if err != nil {
-		return err
-	}
+	m, kept := value.Message(o.Bytes())
 	if !trained {
 		b.input(m, kept)
-		return nil
+		return
 	}
 	b.sampled(value.Choice{Message: m, Rest: kept}, formats.Call{Target: true})
-	return nil
 }
 
 // input adds a message unless an earlier history has it at the same place.

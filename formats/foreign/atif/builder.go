@@ -1,10 +1,9 @@
 package atif
 
 import (
-	"fmt"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -27,72 +26,55 @@ type builder struct {
 // trajectory adds the messages of a document and returns the index of its first;
 // -1 when it has none. Its subagents come first, so that the document's own
 // messages are the main path.
-func (b *builder) trajectory(o jsontext.Object, branch string) (first int, err error) {
-	var in value.Reader
-	agent := in.Object("agent", o.Get("agent"))
-	model := in.Text("agent.model_name", agent.Get("model_name"))
-	extra := in.Object("agent.extra", agent.Get("extra"))
-	steps := in.List("steps", o.Get("steps"))
-	subagents := in.List("subagent_trajectories", o.Get("subagent_trajectories"))
-	if in.Err != nil {
-		return -1, in.Err
-	}
+func (b *builder) trajectory(o jsontext.Object, branch string) (first int) {
+	agent := must.Object("agent", o.Get("agent"))
+	model := must.Text("agent.model_name", agent.Get("model_name"))
+	extra := must.Object("agent.extra", agent.Get("extra"))
+	steps := must.List("steps", o.Get("steps"))
+	subagents := must.List("subagent_trajectories", o.Get("subagent_trajectories"))
 	if branch == "" {
 		b.model = model
 	}
-	tools, err := toolsOf(agent, extra)
-	if err != nil {
-		return -1, err
-	}
-	for sub := range jsontext.Elements(subagents) {
-		if err := b.subagent(sub); err != nil {
-			return -1, fmt.Errorf("a subagent: %w", err)
-		}
-	}
+	tools := toolsOf(agent, extra)
+	must.Each("subagent_trajectories", subagents, b.subagent)
 	b.conversation.Offer(tools)
 	b.conversation.Continue(-1)
 	first = len(b.conversation.Messages)
 	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
 	run.systemPrompt(extra, steps)
-	if err := value.Each("steps", steps, run.step); err != nil {
-		return -1, err
-	}
+	must.Each("steps", steps, run.step)
 	if first == len(b.conversation.Messages) {
-		return -1, nil
+		return -1
 	}
-	return first, nil
+	return first
 }
 
-func (b *builder) subagent(doc []byte) error {
+func (b *builder) subagent(doc []byte) {
 	o := jsontext.ParseObject(doc)
 	if o == nil {
-		return fmt.Errorf("it is %s, not an object", importers.Brief(doc))
+		must.Fail("it is %s, not an object", importers.Brief(doc))
 	}
-	first, err := b.trajectory(o, importers.BranchSubagent)
-	if err != nil {
-		return err
-	}
+	first := b.trajectory(o, importers.BranchSubagent)
 	if first < 0 {
 		b.record.Lose("subagent_trajectories", "a subagent has no steps")
-		return nil
+		return
 	}
 	o.Drop("steps")
 	o.Drop("subagent_trajectories")
 	b.meta.OfMessage(first, "subagent_trajectory", o.Bytes())
-	return nil
 }
 
 // toolsOf returns the tools on offer.
-func toolsOf(agent, extra jsontext.Object) (string, error) {
+func toolsOf(agent, extra jsontext.Object) string {
 	if agent.Has("tool_definitions") {
-		return value.ChatTools(agent.Get("tool_definitions"))
+		return value.Tools(agent.Get("tool_definitions"))
 	}
 	for _, name := range []string{"tool_definitions", "tools"} {
 		if v := extra.Get(name); len(v) > 0 && v[0] == '[' && onlyObjects(v) {
-			return value.ChatTools(v)
+			return value.Tools(v)
 		}
 	}
-	return "", nil
+	return ""
 }
 
 func onlyObjects(list []byte) bool {

@@ -1,12 +1,12 @@
 package atif
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -39,45 +39,27 @@ var Importer = importers.Format{
 
 // parse converts a document, or an array of documents.
 func parse(r *importers.Record) ([]importers.Item, error) {
-	data, err := value.JSON(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	data := value.JSON(r, r.Data)
 	if data[0] != '[' {
-		return importers.One(Trajectory(r, data))
+		return []importers.Item{Trajectory(r, data)}, nil
 	}
 	var out []importers.Item
-	for doc := range jsontext.Elements(data) {
-		x, err := Trajectory(r, doc)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", len(out), err)
-		}
-		out = append(out, x)
-	}
+	must.Each("documents", data, func(doc []byte) { out = append(out, Trajectory(r, doc)) })
 	return out, nil
 }
 
 // Trajectory converts one document, which is valid JSON. What it loses is
 // recorded in r.
-func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
+func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
 	o := jsontext.ParseObject(doc)
-	minor, err := versionOf(o)
-	if err != nil {
-		return x, err
-	}
-	var in value.Reader
-	x.Row.TrajectoryID = in.Text("trajectory_id", o.Get("trajectory_id"))
-	if session := in.Text("session_id", o.Get("session_id")); x.Row.TrajectoryID == "" && minor < 7 {
+	minor := versionOf(o)
+	x.Row.TrajectoryID = must.Text("trajectory_id", o.Get("trajectory_id"))
+	if session := must.Text("session_id", o.Get("session_id")); x.Row.TrajectoryID == "" && minor < 7 {
 		x.Row.TrajectoryID = session // since 1.7, several documents may share it
-	}
-	if in.Err != nil {
-		return x, in.Err
 	}
 	b := &builder{record: r, source: "metrics.completion_token_ids",
 		own: jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"}
-	if _, err := b.trajectory(o, ""); err != nil {
-		return x, err
-	}
+	b.trajectory(o, "")
 	for key, v := range jsontext.Members(doc) {
 		switch string(key) {
 		case "steps", "subagent_trajectories", "trajectory_id":
@@ -92,35 +74,31 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 			b.meta.Add(string(key), v)
 		}
 	}
-	if err := rewards(&x.Row, o); err != nil {
-		return x, err
-	}
+	rewards(&x.Row, o)
 	if b.own {
-		if err := readOwn(r, &x, o.Get("extra")); err != nil {
-			return x, err
-		}
+		readOwn(r, &x, o.Get("extra"))
 	}
 	b.into(&x.Row)
-	return x, nil
+	return x
 }
 
 // versionOf returns the minor version of a document.
-func versionOf(o jsontext.Object) (minor int, err error) {
+func versionOf(o jsontext.Object) (minor int) {
 	v := o.Get("schema_version")
 	text := jsontext.Unquote(v)
 	switch {
 	case len(v) == 0 && o.Has("trial_name"):
-		return 0, errors.New("schema_version is missing: this is the result of a Harbor trial; its trajectory is " +
+		must.Fail("schema_version is missing: this is the result of a Harbor trial; its trajectory is " +
 			"agent/trajectory.json beside it")
 	case len(v) == 0:
-		return 0, errors.New("schema_version is missing: it is not an ATIF document")
+		must.Fail("schema_version is missing: it is not an ATIF document")
 	case !strings.HasPrefix(text, "ATIF-v1."):
-		return 0, fmt.Errorf("schema_version is %s; versions ATIF-v1.0 to ATIF-v1.8 are known", v[:min(len(v), 40)])
+		must.Fail("schema_version is %s; versions ATIF-v1.0 to ATIF-v1.8 are known", v[:min(len(v), 40)])
 	}
 	if _, err := fmt.Sscanf(text, "ATIF-v1.%d", &minor); err != nil || minor < 0 {
-		return 0, fmt.Errorf("schema_version is %q, which is no version", text)
+		must.Fail("schema_version is %q, which is no version", text)
 	}
-	return minor, nil
+	return minor
 }
 
 // withoutTools returns an agent without its tools, which have columns.

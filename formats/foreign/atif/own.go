@@ -2,10 +2,10 @@ package atif
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -36,13 +36,13 @@ var ownKeys = []string{"example_id", "example", "epoch", "generation", "status",
 	"reward", "answer", "policy_version"}
 
 // readOwn sets the columns of an item from the extra of its document.
-func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
+func readOwn(r *importers.Record, x *importers.Item, extra []byte) {
 	var e own
 	if len(extra) == 0 {
-		return nil
+		return
 	}
 	if err := json.Unmarshal(extra, &e); err != nil {
-		return fmt.Errorf("extra: %w", err)
+		must.Fail("extra: %w", err)
 	}
 	t := &x.Row
 	for _, c := range []struct{ to, from *string }{
@@ -54,17 +54,18 @@ func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
 		}
 	}
 	if e.Example != nil {
-		example, err := value.ObjectText(r, []byte(*e.Example))
-		if err != nil {
-			return fmt.Errorf("extra.example: %w", err)
-		}
-		t.Example = string(example)
+		t.Example = text(r, "extra.example", *e.Example)
 	}
 	x.Epoch, x.Attempt = e.Epoch, e.Generation
 	for _, r := range e.Rewards {
 		t.Rewards = append(t.Rewards, formats.NamedReward{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure})
 	}
-	return nil
+}
+
+// text returns a text that is the JSON of an object.
+func text(r *importers.Record, field, v string) string {
+	defer must.At("%s", field)
+	return string(value.ObjectText(r, []byte(v)))
 }
 
 // withoutOwn returns an extra without what has columns.
@@ -77,16 +78,12 @@ func withoutOwn(extra []byte) []byte {
 }
 
 // ownCall adds what Rollmill's export keeps of a call in the extra of its step.
-func ownCall(r *importers.Record, in *value.Reader, o jsontext.Object, m *formats.Message, call *formats.Call) {
-	extra := in.Object("extra", o.Get("extra"))
-	m.FinishReason = in.Text("extra.finish_reason", extra.Get("finish_reason"))
-	c := in.Object("extra.call", extra.Get("call"))
-	call.PolicyVersion = in.Whole("extra.call.policy_version", c.Get("policy_version"))
-	if text := in.Text("extra.call.sampling", c.Get("sampling")); text != "" {
-		sampling, err := value.ObjectText(r, []byte(text))
-		if err != nil {
-			in.Fail("extra.call.sampling: %w", err)
-		}
-		call.Sampling = string(sampling)
+func ownCall(r *importers.Record, o jsontext.Object, m *formats.Message, call *formats.Call) {
+	extra := must.Object("extra", o.Get("extra"))
+	m.FinishReason = must.Text("extra.finish_reason", extra.Get("finish_reason"))
+	c := must.Object("extra.call", extra.Get("call"))
+	call.PolicyVersion = must.Whole("extra.call.policy_version", c.Get("policy_version"))
+	if sampling := must.Text("extra.call.sampling", c.Get("sampling")); sampling != "" {
+		call.Sampling = text(r, "extra.call.sampling", sampling)
 	}
 }

@@ -2,7 +2,7 @@ package atif
 
 import (
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
@@ -11,20 +11,19 @@ import (
 // that of its final metrics: "reward", and a number for each component in
 // "rewards" or in "verifier_result". Without a total, a single component is the total; several
 // have none, since ATIF does not say how they add up.
-func rewards(row *formats.Trajectory, o jsontext.Object) error {
+func rewards(row *formats.Trajectory, o jsontext.Object) {
 	extra := jsontext.ParseObject(o.Get("extra"))
 	list := jsontext.ParseObject(extra.Get("rewards"))
 	if list == nil {
 		list = jsontext.ParseObject(jsontext.ParseObject(extra.Get("verifier_result")).Get("rewards"))
 	}
-	var in value.Reader
-	row.Reward = in.Number("extra.reward", extra.Get("reward"))
+	row.Reward = must.Number("extra.reward", extra.Get("reward"))
 	if row.Reward == nil {
 		final := jsontext.ParseObject(jsontext.ParseObject(o.Get("final_metrics")).Get("extra"))
-		row.Reward = in.Number("final_metrics.extra.reward", final.Get("reward"))
+		row.Reward = must.Number("final_metrics.extra.reward", final.Get("reward"))
 	}
 	for _, c := range list {
-		row.Rewards = append(row.Rewards, formats.NamedReward{Name: c.Key, Value: in.Number("extra.rewards."+c.Key, c.Raw)})
+		row.Rewards = append(row.Rewards, formats.NamedReward{Name: c.Key, Value: must.Number("extra.rewards."+c.Key, c.Raw)})
 		if c.Key == "reward" && row.Reward == nil {
 			row.Reward = row.Rewards[len(row.Rewards)-1].Value
 		}
@@ -41,5 +40,4 @@ func rewards(row *formats.Trajectory, o jsontext.Object) error {
 			c.Failure = outcomes.RewardMissing
 		}
 	}
-	return in.Err
 }

@@ -2,11 +2,11 @@ package atif
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -38,90 +38,78 @@ func (r *run) systemPrompt(extra jsontext.Object, steps []byte) {
 // roles are the roles by the source of a step.
 var roles = map[string]string{"system": "system", "user": "user", "agent": "assistant"}
 
-func (r *run) step(raw []byte) error {
+func (r *run) step(raw []byte) {
 	o := jsontext.ParseObject(raw)
 	if o == nil {
-		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
+		must.Fail("it is %s, not an object", importers.Brief(raw))
 	}
-	var in value.Reader
-	source := in.Text("source", o.Get("source"))
+	source := must.Text("source", o.Get("source"))
 	role, known := roles[source]
-	if in.Err == nil && !known {
-		return fmt.Errorf("unknown source %q; use system, user or agent", source)
+	if !known {
+		must.Fail("unknown source %q; use system, user or agent", source)
 	}
-	m := formats.Message{Role: role, Reasoning: in.Text("reasoning_content", o.Get("reasoning_content"))}
-	content(&in, "message", o.Get("message"), &m)
-	results := in.List("observation.results", in.Object("observation", o.Get("observation")).Get("results"))
+	m := formats.Message{Role: role, Reasoning: must.Text("reasoning_content", o.Get("reasoning_content"))}
+	content("message", o.Get("message"), &m)
+	results := must.List("observation.results", must.Object("observation", o.Get("observation")).Get("results"))
 	r.times.Add(value.Micros(o.Get("timestamp")))
-	replaces := string(in.Object("extra", o.Get("extra")).Get("context_management"))
-	if in.Err != nil {
-		return in.Err
-	}
+	replaces := string(must.Object("extra", o.Get("extra")).Get("context_management"))
 	if source == "system" && jsontext.Unquote(jsontext.ParseObject([]byte(replaces)).Get("boundary")) == "replace" {
-		return r.replaceContext(o, m, results)
+		r.replaceContext(o, m, results)
+		return
 	}
-	at, err := r.message(o, m, source == "agent")
-	if err != nil {
-		return err
-	}
-	r.rest(at, o)
-	return r.results(results)
+	r.rest(r.message(o, m, source == "agent"), o)
+	r.results(results)
 }
 
 // message adds a step's message, sampled when the model generated it in this
 // trajectory.
-func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, error) {
-	var in value.Reader
+func (r *run) message(o jsontext.Object, m formats.Message, agent bool) int {
 	extras := jsontext.Object(nil)
-	for call := range jsontext.Elements(in.List("tool_calls", o.Get("tool_calls"))) {
-		c := in.Object("tool_calls", call)
+	for call := range jsontext.Elements(must.List("tool_calls", o.Get("tool_calls"))) {
+		c := must.Object("tool_calls", call)
 		t := formats.ToolCall{
-			ID: in.Text("tool_call_id", c.Get("tool_call_id")), Name: in.Text("function_name", c.Get("function_name")),
+			ID: must.Text("tool_call_id", c.Get("tool_call_id")), Name: must.Text("function_name", c.Get("function_name")),
 			Arguments: jsontext.AnyText(c.Get("arguments")),
 		}
-		if in.Err == nil && t.Name == "" {
-			return 0, fmt.Errorf("a tool call has no function_name: %s", importers.Brief(call))
+		if t.Name == "" {
+			must.Fail("a tool call has no function_name: %s", importers.Brief(call))
 		}
 		m.ToolCalls = append(m.ToolCalls, t)
 		if c.Has("extra") {
 			extras = append(extras, jsontext.Member{Key: t.ID, Raw: c.Get("extra")})
 		}
 	}
-	calls := in.Whole("llm_call_count", o.Get("llm_call_count"))
-	metrics := in.Object("metrics", o.Get("metrics"))
-	if in.Err != nil {
-		return 0, in.Err
-	}
+	calls := must.Whole("llm_call_count", o.Get("llm_call_count"))
+	metrics := must.Object("metrics", o.Get("metrics"))
 	copied := jsontext.IsTrue(o.Get("is_copied_context"))
 	if !agent || copied || calls != nil && *calls == 0 {
 		at := r.input(m)
 		r.keep(at, "metrics", metrics)
 		r.keep(at, "tool_call_extras", extras)
-		return at, nil
+		return at
 	}
-	at, err := r.sampled(o, m, metrics, calls != nil && *calls > 1)
+	at := r.sampled(o, m, metrics, calls != nil && *calls > 1)
 	r.keep(at, "tool_call_extras", extras)
-	return at, err
+	return at
 }
 
 // sampled adds an answer of the model. several reports whether it is made of
 // several answers: then its tokens are of no one call.
-func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) (int, error) {
-	var in value.Reader
-	call := formats.Call{Model: cmp.Or(in.Text("model_name", o.Get("model_name")), r.model), Target: r.trained,
-		PromptTokens:     in.Count("prompt_tokens", metrics.Get("prompt_tokens")),
-		CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
-		CachedTokens:     in.Count("cached_tokens", metrics.Get("cached_tokens"))}
+func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) int {
+	call := formats.Call{Model: cmp.Or(must.Text("model_name", o.Get("model_name")), r.model), Target: r.trained,
+		PromptTokens:     must.Count("prompt_tokens", metrics.Get("prompt_tokens")),
+		CompletionTokens: must.Count("completion_tokens", metrics.Get("completion_tokens")),
+		CachedTokens:     must.Count("cached_tokens", metrics.Get("cached_tokens"))}
 	if o.Has("reasoning_effort") {
 		call.Sampling = string(jsontext.Object{{Key: "reasoning_effort", Raw: o.Get("reasoning_effort")}}.Bytes())
 	}
 	if r.own {
-		ownCall(r.record, &in, o, &m, &call)
+		ownCall(r.record, o, &m, &call)
 	}
 	if !several {
-		m.TokenIDs = in.IDs("completion_token_ids", metrics.Get("completion_token_ids"))
-		m.Logprobs = in.Logprobs("logprobs", metrics.Get("logprobs"))
-		prompt := in.IDs("prompt_token_ids", metrics.Get("prompt_token_ids"))
+		m.TokenIDs = must.IDs("completion_token_ids", metrics.Get("completion_token_ids"))
+		m.Logprobs = must.Logprobs("logprobs", metrics.Get("logprobs"))
+		prompt := must.IDs("prompt_token_ids", metrics.Get("prompt_token_ids"))
 		m.PromptDeltaIDs, m.PrefixBreak = r.conversation.PromptDelta(prompt)
 		metrics.Drop("completion_token_ids")
 		metrics.Drop("logprobs")
@@ -134,48 +122,40 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 	m.Branch, r.branch = r.branch, ""
 	at := r.conversation.Sampled(m, call)
 	r.keep(at, "metrics", metrics)
-	return at, in.Err
+	return at
 }
 
 // replaceContext begins another root with what a step observed: the model saw
 // nothing of what came before.
-func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byte) error {
+func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byte) {
 	r.conversation.Continue(-1)
 	first := len(r.conversation.Messages)
 	if first > 0 {
 		r.branch = importers.BranchHistory
 	}
-	if err := r.results(results); err != nil {
-		return err
-	}
+	r.results(results)
 	if len(r.conversation.Messages) == first {
 		r.input(m)
 	} else {
 		r.meta.Keep(first, "step_message", o.Get("message"))
 	}
 	r.rest(first, o)
-	return nil
 }
 
 // results adds what a step observed.
-func (r *run) results(list []byte) error {
+func (r *run) results(list []byte) {
 	for raw := range jsontext.Elements(list) {
-		var in value.Reader
-		o := in.Object("observation.results", raw)
-		m := formats.Message{Role: "user", ToolCallID: in.Text("source_call_id", o.Get("source_call_id"))}
+		o := must.Object("observation.results", raw)
+		m := formats.Message{Role: "user", ToolCallID: must.Text("source_call_id", o.Get("source_call_id"))}
 		if m.ToolCallID != "" {
 			m.Role = "tool"
 		}
-		content(&in, "content", o.Get("content"), &m)
-		if in.Err != nil {
-			return in.Err
-		}
+		content("content", o.Get("content"), &m)
 		at := r.input(m)
 		for f := range value.Rest(o, "source_call_id", "content") {
 			r.meta.Keep(at, f.Key, f.Raw)
 		}
 	}
-	return nil
 }
 
 // rest keeps the members of a step that no column has.
@@ -193,16 +173,16 @@ func (r *run) keep(at int, name string, o jsontext.Object) {
 }
 
 // content reads a text, or parts of text and images.
-func content(in *value.Reader, field string, v []byte, m *formats.Message) {
+func content(field string, v []byte, m *formats.Message) {
 	if len(v) == 0 || v[0] != '[' {
-		m.Content = in.Text(field, v)
+		m.Content = must.Text(field, v)
 		return
 	}
 	var text strings.Builder
 	parts, images := 0, false
 	for part := range jsontext.Elements(v) {
-		o := in.Object(field, part)
-		text.WriteString(in.Text(field+".text", o.Get("text")))
+		o := must.Object(field, part)
+		text.WriteString(must.Text(field+".text", o.Get("text")))
 		parts++
 		images = images || jsontext.Unquote(o.Get("type")) != "text"
 	}

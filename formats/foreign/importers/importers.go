@@ -37,7 +37,7 @@ type Format struct {
 	Records func(f File) iter.Seq2[Record, error]
 
 	// Parse converts a record. An error refuses the record; it need not name the
-	// place. Parse is pure and safe for concurrent use, and what it returns
+	// place, and Refuse returns it from within. Parse is pure and safe for concurrent use, and what it returns
 	// shares memory with other records only in their Room.
 	Parse func(r *Record) ([]Item, error)
 }
@@ -170,9 +170,6 @@ type Item struct {
 	Pair  PairSide // of two adjacent items of a record, which is preferred
 	Label *bool    // whether the answer is desirable (KTO); nil when the source does not say
 }
-
-// One is the items of a record that is one trajectory.
-func One(x Item, err error) ([]Item, error) { return []Item{x}, err }
 
 // PairSide is the side of a preference on which an item is.
 type PairSide string

@@ -29,7 +29,11 @@ func (f *Format) Convert(r Record) (p Parsed) {
 // Format.Convert.
 func (p *Parsed) Convert(f *Format) {
 	defer func() {
-		if v := recover(); v != nil {
+		switch v := recover().(type) {
+		case nil:
+		case refusal:
+			p.Items, p.Err = nil, v.error
+		default:
 			p.Items, p.Err = nil, fmt.Errorf("the format %s cannot convert it (%v): please report this", f.Name, v)
 		}
 	}()
@@ -51,6 +55,20 @@ func (p *Parsed) Convert(f *Format) {
 			return
 		}
 	}
+}
+
+// refusal is the panic by which the reading of a record ends.
+type refusal struct{ error }
+
+// Refuse ends Parse of a format with an error, from however deep within it.
+func Refuse(err error) { panic(refusal{err}) }
+
+// Placed returns a panic with the place in front of its error, if it is one of Refuse.
+func Placed(v any, format string, args ...any) any {
+	if r, is := v.(refusal); is {
+		return refusal{fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), r.error)}
+	}
+	return v
 }
 
 // All converts the records of a file one after the other. An error ends it: the

@@ -10,17 +10,23 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
+// Read is a message of a source with the members that have no column.
+type Read struct {
+	formats.Message
+	Others jsontext.Object
+}
+
 // Walk follows a prompt from the root for as long as its messages are known, and
-// adds the others as input. The next message is added after the last of them.
-// indexes are those of the prompt's messages. The first message of a branch says
+// adds the others as input; what else they have is in the metadata, unless it is empty.
+// The next message is added after the last of them. The first message of a branch says
 // why it is one.
-func (c *Conversation) Walk(prompt []formats.Message) (indexes []int) {
+func (c *Conversation) Walk(prompt []Read, meta *Metadata) {
 	c.Continue(-1)
 	for _, m := range prompt {
-		at, _ := c.Follow(m, nil)
-		indexes = append(indexes, at)
+		if at, added := c.Follow(m.Message, nil); added {
+			meta.NonEmptyOfMessage(at, m.Others)
+		}
 	}
-	return indexes
 }
 
 // Follow goes on to a message (see Find), and adds it as input unless it is known.

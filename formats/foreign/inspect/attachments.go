@@ -2,9 +2,9 @@ package inspect
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -17,8 +17,6 @@ type attachments struct {
 
 const reference = `"attachment://`
 
-var errAttachments = errors.New("the attachments that it refers to are larger than a document may be")
-
 func newAttachments(v []byte) *attachments {
 	a := &attachments{texts: map[string][]byte{}}
 	for key, text := range jsontext.Members(v) {
@@ -30,9 +28,9 @@ func newAttachments(v []byte) *attachments {
 }
 
 // resolve replaces the references in a value; those to nothing stay.
-func (a *attachments) resolve(v []byte) ([]byte, error) {
+func (a *attachments) resolve(v []byte) []byte {
 	if len(a.texts) == 0 || !bytes.Contains(v, []byte(reference)) {
-		return v, nil
+		return v
 	}
 	var out []byte
 	from := 0
@@ -45,7 +43,7 @@ func (a *attachments) resolve(v []byte) ([]byte, error) {
 		if name, is := bytes.CutPrefix(v[i:end], []byte(reference)); is {
 			if text, known := a.texts[string(bytes.TrimSuffix(name, []byte{'"'}))]; known {
 				if a.added += len(text); a.added > importers.MaxDocument {
-					return nil, errAttachments
+					must.Fail("the attachments that it refers to are larger than a document may be")
 				}
 				out = append(append(out, v[from:i]...), text...)
 				from = end
@@ -53,5 +51,5 @@ func (a *attachments) resolve(v []byte) ([]byte, error) {
 		}
 		i = end
 	}
-	return append(out, v[from:]...), nil
+	return append(out, v[from:]...)
 }

@@ -3,11 +3,11 @@ package inspect
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -35,11 +35,8 @@ type builder struct {
 	source     string // token_source
 }
 
-func (b *builder) read(o jsontext.Object) (err error) {
-	var in value.Reader
-	if b.path, err = messages("messages", o.Get("messages")); err != nil {
-		return err
-	}
+func (b *builder) read(o jsontext.Object) {
+	b.path = messages("messages", o.Get("messages"))
 	if b.unmarked && !slices.ContainsFunc(b.path, func(m message) bool { return m.generated() }) {
 		for i := range b.path {
 			if m := &b.path[i]; m.Role == "assistant" && m.Source == "" {
@@ -47,31 +44,21 @@ func (b *builder) read(o jsontext.Object) (err error) {
 			}
 		}
 	}
-	data := in.Object("events_data", o.Get("events_data"))
-	b.pool = in.List("events_data.messages", data.Get("messages"))
-	list := in.List("events", o.Get("events"))
-	output := in.Object("output", o.Get("output"))
-	if in.Err != nil {
-		return in.Err
-	}
-	if err := b.readEvents(list); err != nil {
-		return err
-	}
-	if err := b.match(output); err != nil {
-		return err
-	}
-	return b.build()
+	data := must.Object("events_data", o.Get("events_data"))
+	b.pool = must.List("events_data.messages", data.Get("messages"))
+	list := must.List("events", o.Get("events"))
+	output := must.Object("output", o.Get("output"))
+	b.readEvents(list)
+	b.match(output)
+	b.build()
 }
 
 // match finds the call of each answer of the path: by the id of its message, or
 // in logs without ids by its content. The sample's output is the last call of a
 // log without events.
-func (b *builder) match(output jsontext.Object) error {
+func (b *builder) match(output jsontext.Object) {
 	if output.Has("choices") {
-		e, err := newEvent(jsontext.Object{{Key: "output", Raw: output.Bytes()}})
-		if err != nil {
-			return fmt.Errorf("output: %w", err)
-		}
+		e := newEvent(jsontext.Object{{Key: "output", Raw: output.Bytes()}})
 		e.only = true
 		b.events = append(b.events, e)
 	}
@@ -100,12 +87,12 @@ func (b *builder) match(output jsontext.Object) error {
 			b.calls[i] = e
 		}
 	}
-	return nil
 }
 
 // build adds the calls in order, each after its prompt, and then the rest of the
 // path.
-func (b *builder) build() error {
+func (b *builder) build() {
+	defer must.At("a model event")
 	b.at = -1
 	last := -1 // the last event of the path
 	for i, e := range b.events {
@@ -114,46 +101,35 @@ func (b *builder) build() error {
 		}
 	}
 	for i, e := range b.events {
-		var err error
 		switch {
 		case e.path >= 0:
-			err = b.until(e.path + 1)
+			b.until(e.path + 1)
 		case e.only || e.pending:
 		case e.judge:
 			b.count("scorer_model_calls")
 		case e.failure != "":
-			err = b.failed(e)
+			b.failed(e)
 		case e.answer != nil:
-			err = b.branch(e, last < 0 || i < last)
-		}
-		if err != nil {
-			return fmt.Errorf("a model event: %w", err)
+			b.branch(e, last < 0 || i < last)
 		}
 	}
-	if err := b.until(len(b.path)); err != nil {
-		return fmt.Errorf("a model event: %w", err)
-	}
+	b.until(len(b.path))
 	b.sampled = slices.ContainsFunc(b.Messages, func(m formats.Message) bool { return m.Sampled })
 	if len(b.counts) > 0 {
 		counts, _ := json.Marshal(b.counts) // by name
 		b.meta.Add("event_counts", counts)
 	}
-	return nil
 }
 
 // until adds the messages of the path before one of them. Those that a model
 // generated have a call even when no event says anything of it.
-func (b *builder) until(end int) error {
+func (b *builder) until(end int) {
 	for ; b.next < end; b.next++ {
 		m, e := b.path[b.next], b.calls[b.next]
 		b.Continue(b.at)
 		switch {
 		case e != nil:
-			at, err := b.add(e, m, true)
-			if err != nil {
-				return err
-			}
-			b.at = at
+			b.at = b.add(e, m, true)
 		case m.generated():
 			m.Branch = b.Again()
 			b.Offer("")
@@ -166,52 +142,27 @@ func (b *builder) until(end int) error {
 			}
 		}
 	}
-	return nil
 }
 
 // branch adds a call that is not on the path.
-func (b *builder) branch(e *event, trained bool) error {
-	prompt, err := b.prompt(e)
-	if err != nil {
-		return err
+func (b *builder) branch(e *event, trained bool) {
+	var prompt []importers.Read
+	for _, m := range b.prompt(e) {
+		prompt = append(prompt, m.Read)
 	}
-	plain := make([]formats.Message, len(prompt))
-	for i := range prompt {
-		plain[i] = prompt[i].Message
-	}
-	before := len(b.Messages)
-	for i, at := range b.Walk(plain) {
-		if at >= before {
-			b.meta.NonEmptyOfMessage(at, prompt[i].Others)
-		}
-	}
-	_, err = b.add(e, *e.answer, trained)
-	return err
+	b.Walk(prompt, &b.meta)
+	b.add(e, *e.answer, trained)
 }
 
 // add adds an answer with its call, after the message that is set.
-func (b *builder) add(e *event, m message, trained bool) (at int, err error) {
-	tools, err := b.resolve(e.o.Get("tools"))
-	if err != nil {
-		return -1, err
-	}
-	text, err := value.ChatTools(tools)
-	if err != nil {
-		return -1, err
-	}
-	call, err := e.call(m.Model)
-	if err != nil {
-		return -1, err
-	}
+func (b *builder) add(e *event, m message, trained bool) (at int) {
+	tools := value.Tools(b.resolve(e.o.Get("tools")))
+	call := e.call(m.Model)
 	call.Target = trained && (b.model == "" || e.model == "" || e.model == b.model || !b.evaluated())
 	b.lastError = ""
-	b.Offer(text)
+	b.Offer(tools)
 	m.Branch = b.Again()
-	source, err := readChoice(e.choice, &m)
-	if err != nil {
-		return -1, err
-	}
-	b.source = cmp.Or(b.source, source)
+	b.source = cmp.Or(b.source, readChoice(e.choice, &m))
 	at = b.Sampled(m.Message, call)
 	b.meta.NonEmptyOfMessage(at, m.Others)
 	for _, c := range e.others {
@@ -219,7 +170,7 @@ func (b *builder) add(e *event, m message, trained bool) (at int, err error) {
 		c.Message, c.Call = int32(at), &call
 		b.candidates = append(b.candidates, c)
 	}
-	return at, nil
+	return at
 }
 
 // evaluated reports whether a call was to the evaluated model; an agent may
@@ -229,15 +180,11 @@ func (b *builder) evaluated() bool {
 }
 
 // failed adds a call without an answer.
-func (b *builder) failed(e *event) error {
-	call, err := e.call("")
-	if err != nil {
-		return err
-	}
+func (b *builder) failed(e *event) {
+	call := e.call("")
 	call.Target, call.Tools = b.model == "" || e.model == b.model, -1
 	b.Calls = append(b.Calls, call)
 	b.lastError = e.failure
-	return nil
 }
 
 func (b *builder) count(kind string) {

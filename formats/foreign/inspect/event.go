@@ -2,12 +2,11 @@ package inspect
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // event is a call of a model.
@@ -26,46 +25,33 @@ type event struct {
 }
 
 // newEvent reads an event without its prompt.
-func newEvent(o jsontext.Object) (*event, error) {
-	var in value.Reader
-	e := &event{o: o, model: in.Text("model", o.Get("model")), failure: in.Text("error", o.Get("error")), path: -1,
-		pending: jsontext.IsTrue(o.Get("pending")), judge: in.Text("role", o.Get("role")) == "grader"}
-	output := in.Object("output", o.Get("output"))
-	e.failure = cmp.Or(e.failure, in.Text("output.error", output.Get("error")))
-	choices := in.List("output.choices", output.Get("choices"))
-	if in.Err != nil || e.failure != "" {
-		return e, in.Err // Inspect writes an empty choice for a call that failed
+func newEvent(o jsontext.Object) *event {
+	e := &event{o: o, model: must.Text("model", o.Get("model")), failure: must.Text("error", o.Get("error")), path: -1,
+		pending: jsontext.IsTrue(o.Get("pending")), judge: must.Text("role", o.Get("role")) == "grader"}
+	output := must.Object("output", o.Get("output"))
+	e.failure = cmp.Or(e.failure, must.Text("output.error", output.Get("error")))
+	choices := must.List("output.choices", output.Get("choices"))
+	if e.failure != "" {
+		return e // Inspect writes an empty choice for a call that failed
 	}
 	for raw := range jsontext.Elements(choices) {
-		c := in.Object("output.choices", raw)
-		if in.Err != nil {
-			return nil, in.Err
-		}
-		m, err := readMessage(c.Get("message"))
-		if err != nil {
-			return nil, err
-		}
+		c := must.Object("output.choices", raw)
+		m := readMessage(c.Get("message"))
 		if e.answer == nil {
 			e.answer, e.choice = &m, c
 			continue
 		}
-		if _, err := readChoice(c, &m); err != nil {
-			return nil, err
-		}
-		e.others = append(e.others,
-			formats.Candidate{Content: m.Content, Reason: outcomes.CandidateAlternative, Reasoning: m.Reasoning,
-				ToolCalls:    m.ToolCalls,
-				FinishReason: m.FinishReason, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+		readChoice(c, &m)
+		e.others = append(e.others, value.Alternative(&m.Message))
 	}
-	return e, nil
+	return e
 }
 
 // readChoice adds to an answer what its choice says of it, and returns where the
 // token ids are from.
-func readChoice(c jsontext.Object, m *message) (source string, err error) {
-	var in value.Reader
-	m.FinishReason = in.Text("stop_reason", c.Get("stop_reason"))
-	source = in.ChoiceLogprobs(&m.Message, c.Get("logprobs"))
+func readChoice(c jsontext.Object, m *message) (source string) {
+	m.FinishReason = must.Text("stop_reason", c.Get("stop_reason"))
+	source = value.ChoiceLogprobs(&m.Message, c.Get("logprobs"))
 	for _, key := range []string{"stop_details", "prompt_logprobs"} {
 		if c.Has(key) {
 			m.Others = append(m.Others, jsontext.Member{Key: key, Raw: c.Get(key)})
@@ -74,7 +60,7 @@ func readChoice(c jsontext.Object, m *message) (source string, err error) {
 	if top := alternatives(c.Get("logprobs")); top != nil {
 		m.Others = append(m.Others, jsontext.Member{Key: "top_logprobs", Raw: top})
 	}
-	return source, in.Err
+	return source
 }
 
 // alternatives returns the most likely tokens at each place; nil when they are
@@ -101,69 +87,56 @@ var local = []string{"max_connections", "max_retries", "timeout", "attempt_timeo
 	"cache"}
 
 // call reads the call; model is the name that the answer has.
-func (e *event) call(model string) (formats.Call, error) {
-	var in value.Reader
-	output := in.Object("output", e.o.Get("output"))
-	usage := in.Object("usage", output.Get("usage"))
-	call := formats.Call{Model: cmp.Or(in.Text("output.model", output.Get("model")), model, e.model), Error: e.failure,
+func (e *event) call(model string) formats.Call {
+	output := must.Object("output", e.o.Get("output"))
+	usage := must.Object("usage", output.Get("usage"))
+	call := formats.Call{Model: cmp.Or(must.Text("output.model", output.Get("model")), model, e.model), Error: e.failure,
 		Function: e.agent}
-	call.CachedTokens = in.Count("usage.input_tokens_cache_read", usage.Get("input_tokens_cache_read"))
-	call.PromptTokens = in.Count("usage.input_tokens", usage.Get("input_tokens")) + call.CachedTokens +
-		in.Count("usage.input_tokens_cache_write", usage.Get("input_tokens_cache_write"))
-	call.CompletionTokens = in.Count("usage.output_tokens", usage.Get("output_tokens"))
-	if t := in.Number("output.time", output.Get("time")); t != nil && *t > 0 && *t < 1e9 {
+	call.CachedTokens = must.Count("usage.input_tokens_cache_read", usage.Get("input_tokens_cache_read"))
+	call.PromptTokens = must.Count("usage.input_tokens", usage.Get("input_tokens")) + call.CachedTokens +
+		must.Count("usage.input_tokens_cache_write", usage.Get("input_tokens_cache_write"))
+	call.CompletionTokens = must.Count("usage.output_tokens", usage.Get("output_tokens"))
+	if t := must.Number("output.time", output.Get("time")); t != nil && *t > 0 && *t < 1e9 {
 		call.LatencyMS = int64(*t * 1000)
 	}
-	if n := in.Whole("retries", e.o.Get("retries")); n != nil && *n > 0 && *n < 1<<30 {
+	if n := must.Whole("retries", e.o.Get("retries")); n != nil && *n > 0 && *n < 1<<30 {
 		call.Attempts = int32(*n) + 1
 	}
-	sampling := value.Without(in.Object("config", e.o.Get("config")), local...)
+	sampling := value.Without(must.Object("config", e.o.Get("config")), local...)
 	if choose := e.o.Get("tool_choice"); e.o.Has("tool_choice") && string(choose) != `"auto"` &&
 		len(e.o.Get("tools")) > len("[]") {
 		sampling = append(sampling, jsontext.Member{Key: "tool_choice", Raw: choose})
 	}
 	call.Sampling = jsontext.Compact(sampling.Bytes())
-	return call, in.Err
+	return call
 }
 
 // prompt returns the messages that a call was given: its own, or those of the
 // pool that it refers to.
-func (b *builder) prompt(e *event) ([]message, error) {
-	var in value.Reader
+func (b *builder) prompt(e *event) (out []message) {
 	if !e.o.Has("input_refs") {
-		input, err := b.resolve(e.o.Get("input"))
-		if err != nil {
-			return nil, err
-		}
-		return messages("input", input)
+		return messages("input", b.resolve(e.o.Get("input")))
 	}
 	if b.pooled == nil {
-		pool, err := b.resolve(b.pool)
-		if err != nil {
-			return nil, err
-		}
-		if b.pooled, err = messages("events_data.messages", pool); err != nil {
-			return nil, err
-		}
+		b.pooled = messages("events_data.messages", b.resolve(b.pool))
 	}
-	var out []message
-	for raw := range jsontext.Elements(in.List("input_refs", e.o.Get("input_refs"))) {
+	for raw := range jsontext.Elements(must.List("input_refs", e.o.Get("input_refs"))) {
 		var ends []int
-		for v := range jsontext.Elements(in.List("input_refs", raw)) {
-			n := in.Whole("input_refs", v)
+		for v := range jsontext.Elements(must.List("input_refs", raw)) {
+			n := must.Whole("input_refs", v)
 			if n == nil || *n < 0 || *n > int64(len(b.pooled)) {
-				return nil, fmt.Errorf("input_refs refer to messages %s of %d", raw, len(b.pooled))
+				must.Fail("input_refs refer to messages %s of %d", raw, len(b.pooled))
 			}
 			ends = append(ends, int(*n))
 		}
 		if len(ends) != 2 || ends[0] > ends[1] {
-			return nil, fmt.Errorf("input_refs has the range %s", raw)
+			must.Fail("input_refs has the range %s", raw)
 		}
 		if out = append(out, b.pooled[ends[0]:ends[1]]...); len(out) > maxPrompt {
-			return nil, fmt.Errorf("input_refs refer to more than %d messages", maxPrompt)
+			must.Fail("input_refs refer to more than %d messages", maxPrompt)
 		}
 	}
-	return out, in.Err
+	return out
 }
 
 // maxPrompt bounds a prompt that is made of references.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -20,45 +21,35 @@ type reader struct {
 
 // readEvents reads the calls of models. What has no place in a trajectory is
 // kept or counted.
-func (b *builder) readEvents(list []byte) error {
+func (b *builder) readEvents(list []byte) {
 	r := &reader{builder: b, spans: map[string]span{}}
-	if err := r.list(list, 0); err != nil {
-		return err
-	}
+	r.list(list, 0)
 	if len(r.kept) > 0 {
-		events, err := b.resolve(value.Join(r.kept))
-		if err != nil {
-			return err
-		}
-		b.meta.Add("events", events)
+		b.meta.Add("events", b.resolve(value.Join(r.kept)))
 	}
-	return nil
 }
 
 // maxNested is how deep events are in those of tools and subtasks, in logs
 // without spans.
 const maxNested = 100
 
-func (r *reader) list(list []byte, depth int) error {
-	return value.Each("events", list, func(raw []byte) error { return r.event(raw, depth) })
+func (r *reader) list(list []byte, depth int) {
+	must.Each("events", list, func(raw []byte) { r.event(raw, depth) })
 }
 
-func (r *reader) event(raw []byte, depth int) error {
-	var in value.Reader
-	o := in.Object("it", raw)
-	kind := in.Text("event", o.Get("event"))
-	nested := in.List("events", o.Get("events"))
-	if in.Err != nil {
-		return in.Err
-	}
+func (r *reader) event(raw []byte, depth int) {
+	o := must.Object("it", raw)
+	kind := must.Text("event", o.Get("event"))
+	nested := must.List("events", o.Get("events"))
 	switch kind {
 	case "model":
-		return r.model(o)
+		r.model(o)
+		return
 	case "span_begin":
-		r.spans[in.Text("id", o.Get("id"))] = span{in.Text("parent_id", o.Get("parent_id")), in.Text("type", o.Get("type")),
-			in.Text("name", o.Get("name"))}
+		r.spans[must.Text("id", o.Get("id"))] = span{must.Text("parent_id", o.Get("parent_id")), must.Text("type", o.Get("type")),
+			must.Text("name", o.Get("name"))}
 	case "step":
-		if strings.HasPrefix(in.Text("type", o.Get("type")), "scorer") {
+		if strings.HasPrefix(must.Text("type", o.Get("type")), "scorer") {
 			if jsontext.Unquote(o.Get("action")) == "begin" {
 				r.scoring++
 			} else if r.scoring > 0 {
@@ -74,23 +65,15 @@ func (r *reader) event(raw []byte, depth int) error {
 		r.kept = append(r.kept, raw)
 	}
 	if len(nested) > len("[]") && depth < maxNested {
-		return r.list(nested, depth+1)
+		r.list(nested, depth+1)
 	}
-	return in.Err
 }
 
-func (r *reader) model(o jsontext.Object) error {
-	output, err := r.resolve(o.Get("output"))
-	if err != nil {
-		return err
-	}
+func (r *reader) model(o jsontext.Object) {
 	if o.Has("output") {
-		o.Set("output", output)
+		o.Set("output", r.resolve(o.Get("output")))
 	}
-	e, err := newEvent(o)
-	if err != nil {
-		return err
-	}
+	e := newEvent(o)
 	id := jsontext.Unquote(o.Get("span_id"))
 	for range maxNested {
 		s, known := r.spans[id]
@@ -107,5 +90,4 @@ func (r *reader) model(o jsontext.Object) error {
 	}
 	e.judge = e.judge || r.scoring > 0
 	r.events = append(r.events, e)
-	return nil
 }

@@ -78,7 +78,11 @@ func TestArchive(t *testing.T) {
 
 func TestAttachmentsAreBounded(t *testing.T) {
 	refs := newAttachments([]byte(`{"a": "` + strings.Repeat("x", 1<<20) + `"}`))
-	if _, err := refs.resolve([]byte("[" + strings.Repeat(`"attachment://a",`, 600) + "0]")); err == nil {
+	format := importers.Format{Parse: func(*importers.Record) ([]importers.Item, error) {
+		refs.resolve([]byte("[" + strings.Repeat(`"attachment://a",`, 600) + "0]"))
+		return nil, nil
+	}}
+	if err := format.Convert(importers.Record{}).Err; err == nil || !strings.Contains(err.Error(), "larger than a document") {
 		t.Error("600 MiB of attachments were resolved")
 	}
 }

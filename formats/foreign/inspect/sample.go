@@ -2,74 +2,59 @@ package inspect
 
 import (
 	"cmp"
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	o := value.Object(r, r.Data)
 	if !o.Has("messages") && !o.Has("input") {
-		return nil, errors.New("it is not a sample of Inspect: it has neither messages nor an input")
+		must.Fail("it is not a sample of Inspect: it has neither messages nor an input")
 	}
-	log, err := value.Context(r)
-	if err != nil {
-		return nil, err
-	}
-	return importers.One(Sample(o, log, false))
+	return []importers.Item{Sample(o, value.Context(r), false)}, nil
 }
 
 // Sample converts a sample; log is the part of its log's header with eval and
 // plan. unmarked means that its messages may not say which were generated: then
 // every answer of the model was.
-func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item, err error) {
+func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item) {
 	refs := newAttachments(o.Get("attachments"))
 	for i, f := range o {
 		switch f.Key {
 		case "attachments", "events", "events_data": // events resolve what they need
 		default:
-			if o[i].Raw, err = refs.resolve(f.Raw); err != nil {
-				return x, err
-			}
+			o[i].Raw = refs.resolve(f.Raw)
 		}
 	}
-	var in value.Reader
-	eval := in.Object("eval", log.Get("eval"))
+	eval := must.Object("eval", log.Get("eval"))
 	row := &x.Row
-	row.TrajectoryID = in.Text("uuid", o.Get("uuid"))
-	if row.ExampleID = in.ID("id", o.Get("id")); row.ExampleID != "" {
-		if task := in.Text("eval.task", eval.Get("task")); task != "" {
+	row.TrajectoryID = must.Text("uuid", o.Get("uuid"))
+	if row.ExampleID = must.ID("id", o.Get("id")); row.ExampleID != "" {
+		if task := must.Text("eval.task", eval.Get("task")); task != "" {
 			row.ExampleID = task + "/" + row.ExampleID // ids count the samples of a task
 		}
 	}
-	x.Attempt = in.Whole("epoch", o.Get("epoch"))
-	row.Example = example(&in, o)
+	x.Attempt = must.Whole("epoch", o.Get("epoch"))
+	row.Example = example(o)
 	row.StartedAt, row.FinishedAt = value.Micros(o.Get("started_at")), value.Micros(o.Get("completed_at"))
-	if in.Err != nil {
-		return x, in.Err
-	}
-	b := &builder{attachments: refs, unmarked: unmarked, model: in.Text("eval.model", eval.Get("model"))}
-	if err := b.read(o); err != nil {
-		return x, err
-	}
+	b := &builder{attachments: refs, unmarked: unmarked, model: must.Text("eval.model", eval.Get("model"))}
+	b.read(o)
 	b.Into(row)
 	row.Candidates, row.TokenSource = b.candidates, b.source
-	b.status(&in, row, o)
+	b.status(row, o)
 	list := o.Get("scores")
-	if s := in.Object("score", o.Get("score")); s != nil && !o.Has("scores") { // of logs of version 1
+	if s := must.Object("score", o.Get("score")); s != nil && !o.Has("scores") { // of logs of version 1
 		list = jsontext.Object{{Key: "score", Raw: s.Bytes()}}.Bytes()
 	}
-	scores(&in, row, list)
+	scores(row, list)
 	for f := range value.Rest(o, "id", "uuid", "epoch", "input", "choices", "target", "messages", "output", "events",
 		"events_data", "attachments",
 		"metadata", "files", "setup", "sandbox") {
@@ -81,12 +66,12 @@ func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item, err error)
 		b.meta.Add(f.Key, f.Raw)
 	}
 	row.Metadata = b.meta.String()
-	return x, in.Err
+	return x
 }
 
 // example returns the task: the input as the question, the target as the
 // answer.
-func example(in *value.Reader, o jsontext.Object) string {
+func example(o jsontext.Object) string {
 	var out jsontext.Object
 	for _, f := range []struct{ from, to string }{
 		{"id", "id"}, {"input", "question"}, {"target", "answer"}, {"choices", "choices"}, {"metadata", "metadata"},
@@ -119,16 +104,16 @@ var limits = map[string]string{
 }
 
 // status sets the status by the error, and by the limit that ended the sample.
-func (b *builder) status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
-	failure := in.Object("error", o.Get("error"))
-	limit := in.Object("limit", o.Get("limit"))
+func (b *builder) status(row *formats.Trajectory, o jsontext.Object) {
+	failure := must.Object("error", o.Get("error"))
+	limit := must.Object("limit", o.Get("limit"))
 	switch {
 	case failure != nil:
-		text := in.Text("error.message", failure.Get("message"))
+		text := must.Text("error.message", failure.Get("message"))
 		importers.Fail(row, b.class(text), text)
 	case limit != nil:
 		row.Status = outcomes.StatusTruncated
-		row.StopReason = cmp.Or(limits[strings.TrimSuffix(in.Text("limit.type", limit.Get("type")), "s")], outcomes.StopLength)
+		row.StopReason = cmp.Or(limits[strings.TrimSuffix(must.Text("limit.type", limit.Get("type")), "s")], outcomes.StopLength)
 	case !b.sampled:
 		importers.Fail(row, outcomes.FailNoCalls, "no message was generated by a model")
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
@@ -15,9 +15,9 @@ import (
 // scores reads the value of each scorer. One alone is the reward; several have
 // no sum, since Inspect does not say how they add up. A failed sample has none:
 // a scorer gives 0 to what an error ended.
-func scores(in *value.Reader, row *formats.Trajectory, v []byte) {
-	for _, s := range in.Object("scores", v) {
-		score := in.Object("scores."+s.Key, s.Raw).Get("value")
+func scores(row *formats.Trajectory, v []byte) {
+	for _, s := range must.Object("scores", v) {
+		score := must.Object("scores."+s.Key, s.Raw).Get("value")
 		switch {
 		case len(score) > 0 && score[0] == '{':
 			for key, v := range jsontext.Members(score) {

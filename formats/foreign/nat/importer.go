@@ -3,7 +3,6 @@ package nat
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"iter"
 	"path"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/foreign/atif"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -138,23 +138,20 @@ var (
 )
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	o := value.Object(r, r.Data)
 	switch {
 	case o.Has("eval_output_items"):
 		return nil, nil // the evaluators' scores, which come with the items
 	case o.Has("trajectories"):
-		return collection(r, o)
+		return collection(r, o), nil
 	case o.Has("episode"):
-		return trajectory(r, o)
+		return trajectory(r, o), nil
 	case o.Has("item_id") && o.Has("trajectory"):
-		return ofATIF(r, o)
+		return []importers.Item{ofATIF(r, o)}, nil
 	case o.Has("schema_version"):
-		return importers.One(atif.Trajectory(r, r.Data))
+		return []importers.Item{atif.Trajectory(r, r.Data)}, nil
 	case o.Has(r.Column("intermediate_steps")), o.Has("input_obj"):
-		return importers.One(item(r, o))
+		return []importers.Item{item(r, o)}, nil
 	case o.Has("run_id") && o.Has("timestamp"):
 		return nil, errLog
 	}
@@ -162,27 +159,22 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // ofATIF converts an item of workflow_output_atif.json.
-func ofATIF(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
-	var in value.Reader
-	id := in.ID("item_id", o.Get("item_id"))
-	in.Object("trajectory", o.Get("trajectory"))
-	if in.Err != nil {
-		return nil, in.Err
-	}
-	x, err := atif.Trajectory(r, o.Get("trajectory"))
-	if err != nil {
-		return nil, fmt.Errorf("trajectory: %w", err)
-	}
+func ofATIF(r *importers.Record, o jsontext.Object) (x importers.Item) {
+	id := must.ID("item_id", o.Get("item_id"))
+	must.Object("trajectory", o.Get("trajectory"))
+	func() {
+		defer must.At("trajectory")
+		x = atif.Trajectory(r, o.Get("trajectory"))
+	}()
 	if identify(&x, id); x.Row.TrajectoryID == "" {
 		x.Row.TrajectoryID = id
 	}
 	meta := jsontext.ParseObject([]byte(x.Row.Metadata))
-	reasons, err := scores(r, &x.Row)
-	if len(reasons) > 0 {
+	if reasons := scores(r, &x.Row); len(reasons) > 0 {
 		meta.Set("evaluations", reasons.Bytes())
 		x.Row.Metadata = jsontext.Compact(meta.Bytes())
 	}
-	return []importers.Item{x}, err
+	return x
 }
 
 var repetition = regexp.MustCompile(`^(.+)_rep(\d{1,9})$`)

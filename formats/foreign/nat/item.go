@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -14,36 +15,28 @@ import (
 type members struct{ id, answer, steps, expected string }
 
 // item converts an item of workflow_output.json, or an EvalInputItem.
-func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
-	var in value.Reader
+func item(r *importers.Record, o jsontext.Object) (x importers.Item) {
 	m := members{id: r.Column("id"), answer: r.Column("generated_answer"), steps: r.Column("intermediate_steps"),
 		expected: r.Column("expected_intermediate_steps")}
 	if !o.Has(m.steps) {
 		m = members{"id", "output_obj", "trajectory", "expected_trajectory"}
 	}
-	id := in.ID(m.id, o.Get(m.id))
-	list := in.List(m.steps, o.Get(m.steps))
-	if in.Err != nil {
-		return x, in.Err
-	}
+	id := must.ID(m.id, o.Get(m.id))
+	list := must.List(m.steps, o.Get(m.steps))
 	t := &x.Row
 	identify(&x, id)
 	t.TrajectoryID, t.Answer, t.Example = id, jsontext.AnyText(o.Get(m.answer)), example(o, m, x.Row.ExampleID)
 	b := &builder{record: r, ids: map[string]int{}, heads: map[string]head{}}
-	if err := b.steps(m.steps, list); err != nil {
-		return x, err
-	}
+	b.steps(m.steps, list)
 	b.into(t)
-	if reasons, err := scores(r, t); err != nil {
-		return x, err
-	} else if len(reasons) > 0 {
+	if reasons := scores(r, t); len(reasons) > 0 {
 		b.meta.Add("evaluations", reasons.Bytes())
 	}
 	if v := o.Get(m.expected); string(v) != "[]" {
 		b.meta.Add(m.expected, v)
 	}
 	t.Metadata = b.meta.String()
-	return x, nil
+	return x
 }
 
 // example returns the task: the item without what the workflow made of it. All

@@ -3,6 +3,7 @@ package nat
 import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -10,17 +11,13 @@ import (
 
 // scores makes rewards of what the evaluators say of an item, and returns what
 // no column has. A failed row has no reward.
-func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object, err error) {
-	var in value.Reader
+func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object) {
 	chosen, named := r.Mapped("reward")
 	found := false
-	all, err := value.Context(r)
-	if err != nil {
-		return nil, err
-	}
+	all := value.Context(r)
 	for _, f := range all {
 		o := jsontext.ParseObject(f.Raw)
-		reward := score(&in, f.Key, o)
+		reward := score(f.Key, o)
 		if row.Status == outcomes.StatusFailed { // it was scored for what it did not do
 			reward.Value, reward.Failure = nil, outcomes.RewardTrajectory
 		}
@@ -38,14 +35,14 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object,
 		}
 	}
 	if named && len(all) > 0 && !found {
-		in.Fail("no evaluator %q of --map reward has a score for it", chosen)
+		must.Fail("no evaluator %q of --map reward has a score for it", chosen)
 	}
-	return rest, in.Err
+	return rest
 }
 
 // score returns a score as a reward. A score that is no number is none.
-func score(in *value.Reader, name string, o jsontext.Object) formats.NamedReward {
-	reward := formats.NamedReward{Name: name, Error: in.Text(name+".error", o.Get("error"))}
+func score(name string, o jsontext.Object) formats.NamedReward {
+	reward := formats.NamedReward{Name: name, Error: must.Text(name+".error", o.Get("error"))}
 	switch v := string(o.Get("score")); {
 	case reward.Error != "":
 		reward.Failure = outcomes.RewardError
@@ -55,7 +52,7 @@ func score(in *value.Reader, name string, o jsontext.Object) formats.NamedReward
 			*reward.Value = 1
 		}
 	case v != "" && (v[0] == '-' || '0' <= v[0] && v[0] <= '9'):
-		reward.Value = in.Number(name+".score", o.Get("score"))
+		reward.Value = must.Number(name+".score", o.Get("score"))
 	}
 	if reward.Value == nil && reward.Failure == "" {
 		reward.Failure = outcomes.RewardMissing

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -39,13 +40,13 @@ type head struct {
 
 // steps adds the calls of a list of steps. Steps that are no calls of a model,
 // and results of tools that are in no prompt, are kept as they are.
-func (b *builder) steps(field string, list []byte) error {
+func (b *builder) steps(field string, list []byte) {
 	raws := map[string][]byte{}
 	var kept [][]byte
 	for raw := range jsontext.Elements(list) {
 		s, ok := ReadStoredStep(raw)
 		if !ok {
-			return fmt.Errorf("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))
+			must.Fail("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))
 		}
 		b.all = append(b.all, s)
 		for _, seconds := range []float64{s.Began, s.Time} {
@@ -59,9 +60,7 @@ func (b *builder) steps(field string, list []byte) error {
 		}
 	}
 	for _, c := range Calls(b.all) {
-		if err := b.call(c, raws); err != nil {
-			return err
-		}
+		b.call(c, raws)
 	}
 	for i := range b.all {
 		if s := &b.all[i]; raws[s.ID] != nil && s.Kind == "TOOL_END" {
@@ -75,24 +74,20 @@ func (b *builder) steps(field string, list []byte) error {
 	b.lost = slices.ContainsFunc(b.conversation.Messages, func(m formats.Message) bool {
 		return m.Sampled && m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
 	})
-	return nil
 }
 
 // call adds a call and its answer. results are those of tools that are in no
 // prompt yet.
-func (b *builder) call(c *Call, results map[string][]byte) error {
+func (b *builder) call(c *Call, results map[string][]byte) {
 	if c.End == nil {
 		b.unanswered++
-		return nil
+		return
 	}
 	m, id, model, logprobs := c.Answered()
 	if len(m.ToolCalls) == 0 {
 		m.ToolCalls = printedCalls(c.End.Data.Output)
 	}
-	tools, err := value.ChatTools([]byte(c.Tools()))
-	if err != nil {
-		return err
-	}
+	tools := value.Tools([]byte(c.Tools()))
 	if prompt, ids := c.Prompt(); len(prompt) > 0 {
 		b.place(prompt, ids)
 	} else {
@@ -101,11 +96,7 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	b.conversation.Offer(tools)
 	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt,
 		CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
-	var in value.Reader
-	source := in.ChoiceLogprobs(&m, logprobs)
-	if in.Err != nil {
-		return in.Err
-	}
+	source := value.ChoiceLogprobs(&m, logprobs)
 	if n := len(m.Logprobs); n > 0 && call.CompletionTokens > 0 && n != int(call.CompletionTokens) {
 		b.record.Lose("logprobs", "an answer has another number of logprobs than of tokens")
 		m.Logprobs, m.TokenIDs, m.TokenTexts, source = nil, nil, nil, ""
@@ -117,7 +108,6 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	if id != "" {
 		b.ids[id] = at
 	}
-	return nil
 }
 
 // latency returns the duration of a call in milliseconds, 0 when it is unknown.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -31,63 +32,39 @@ type builder struct {
 	held    [][]byte        // items after that one, of this answer or of the next
 }
 
-func (b *builder) read(params, response jsontext.Object) error {
-	var in value.Reader
-	tools, err := value.ChatTools(params.Get("tools"))
-	if tools == "" && err == nil { // the agent gave it tools that the task does not name
-		tools, err = value.ChatTools(response.Get("tools"))
-	}
-	if err != nil {
-		return err
+func (b *builder) read(params, response jsontext.Object) {
+	tools := value.Tools(params.Get("tools"))
+	if tools == "" { // the agent gave it tools that the task does not name
+		tools = value.Tools(response.Get("tools"))
 	}
 	b.Offer(tools)
-	if text := in.Text("instructions", params.Get("instructions")); text != "" {
+	if text := must.Text("instructions", params.Get("instructions")); text != "" {
 		b.Input(formats.Message{Role: "system", Content: text})
 	}
 	input := params.Get("input")
 	if len(input) > 0 && input[0] == '"' {
-		b.Input(formats.Message{Role: "user", Content: in.Text("input", input)})
-	} else if err := b.items("input", in.List("input", input), false); err != nil {
-		return err
+		b.Input(formats.Message{Role: "user", Content: must.Text("input", input)})
+	} else {
+		b.items("input", input, false)
 	}
-	if in.Err != nil {
-		return in.Err
-	}
-	if err := b.items("output", in.List("output", response.Get("output")), true); err != nil {
-		return err
-	}
+	b.items("output", response.Get("output"), true)
 	if n := len(b.Messages); n > 0 && b.Messages[n-1].Sampled {
-		details := in.Object("incomplete_details", response.Get("incomplete_details"))
-		b.Messages[n-1].FinishReason = in.Text("incomplete_details.reason", details.Get("reason"))
+		details := must.Object("incomplete_details", response.Get("incomplete_details"))
+		b.Messages[n-1].FinishReason = must.Text("incomplete_details.reason", details.Get("reason"))
 	}
-	return in.Err
 }
 
 // items adds items; sampled reports whether those that a model generated were
 // generated in this rollout.
-func (b *builder) items(field string, list []byte, sampled bool) error {
-	err := value.Each(field, list, func(raw []byte) error {
-		var in value.Reader
-		if o := in.Object("it", raw); in.Err == nil {
-			b.item(&in, o, raw, sampled)
-		}
-		return in.Err
-	})
-	if err != nil {
-		return err
-	}
-	var in value.Reader
-	b.flush(&in, sampled)
-	return in.Err
+func (b *builder) items(field string, list []byte, sampled bool) {
+	must.Each(field, must.List(field, list), func(raw []byte) { b.item(must.Object("it", raw), raw, sampled) })
+	b.flush(sampled)
 }
 
-func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled bool) {
+func (b *builder) item(o jsontext.Object, raw []byte, sampled bool) {
 	if !value.Generated(o) {
-		b.flush(in, sampled)
-		m, rest := value.InputItem(in, o)
-		if in.Err != nil {
-			return
-		}
+		b.flush(sampled)
+		m, rest := value.InputItem(o)
 		if at := b.Input(m); len(rest) > 0 {
 			b.meta.OfMessage(at, "output", rest.Bytes())
 		}
@@ -100,13 +77,13 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 		case has:
 			held := b.held
 			b.held = nil
-			b.flush(in, sampled)
-			b.add(in, held)
+			b.flush(sampled)
+			b.add(held)
 		case kind == "reasoning" || kind == "message" || kind == "":
 			b.held = append(b.held, raw)
 			return
 		default:
-			b.addHeld(in)
+			b.addHeld()
 		}
 	}
 	if !b.open {
@@ -118,41 +95,41 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 		b.tokens = o
 		item = value.Without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
-	b.content.Item(in, o, item)
+	b.content.Item(o, item)
 	b.rest = append(b.rest, jsontext.Member{Key: cmp.Or(kind, "message"),
 		Raw: value.Without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
 			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 }
 
 // add adds items without tokens to the answer that is open, or begins one.
-func (b *builder) add(in *value.Reader, items [][]byte) {
+func (b *builder) add(items [][]byte) {
 	for _, raw := range items {
-		b.item(in, jsontext.ParseObject(raw), raw, true)
+		b.item(jsontext.ParseObject(raw), raw, true)
 	}
 }
 
 // addHeld adds the items that are held to the answer that is open.
-func (b *builder) addHeld(in *value.Reader) {
+func (b *builder) addHeld() {
 	held, tokens := b.held, b.tokens
 	b.held, b.tokens = nil, nil
-	b.add(in, held)
+	b.add(held)
 	b.tokens = tokens
 }
 
 // flush adds the answer that is open.
-func (b *builder) flush(in *value.Reader, sampled bool) {
+func (b *builder) flush(sampled bool) {
 	if !b.open {
 		return
 	}
-	b.addHeld(in)
+	b.addHeld()
 	b.open = false
 	b.content.Set()
 	m := b.message
 	call := formats.Call{Model: b.model, Sampling: b.sampling, Target: true}
 	if b.tokens != nil {
-		prompt := in.IDs("prompt_token_ids", b.tokens.Get("prompt_token_ids"))
-		m.TokenIDs = in.IDs("generation_token_ids", b.tokens.Get("generation_token_ids"))
-		m.Logprobs = in.Logprobs("generation_log_probs", b.tokens.Get("generation_log_probs"))
+		prompt := must.IDs("prompt_token_ids", b.tokens.Get("prompt_token_ids"))
+		m.TokenIDs = must.IDs("generation_token_ids", b.tokens.Get("generation_token_ids"))
+		m.Logprobs = must.Logprobs("generation_log_probs", b.tokens.Get("generation_log_probs"))
 		call.PromptTokens, call.CompletionTokens = int32(len(prompt)), int32(len(m.TokenIDs))
 		m.PromptDeltaIDs, m.PrefixBreak = b.PromptDelta(prompt)
 	}
@@ -183,14 +160,14 @@ func (b *builder) flush(in *value.Reader, sampled bool) {
 
 // usage sets the tokens of the only call; those of several are summed in the
 // response, and only their own ids tell them apart.
-func (b *builder) usage(in *value.Reader, response jsontext.Object) {
-	u := in.Object("usage", response.Get("usage"))
+func (b *builder) usage(response jsontext.Object) {
+	u := must.Object("usage", response.Get("usage"))
 	if len(b.Calls) != 1 || u == nil {
 		return
 	}
 	c := &b.Calls[0]
-	c.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens"))
-	c.CompletionTokens = in.Count("usage.output_tokens", u.Get("output_tokens"))
-	c.CachedTokens = in.Count("usage.cached_tokens",
-		in.Object("usage.input_tokens_details", u.Get("input_tokens_details")).Get("cached_tokens"))
+	c.PromptTokens = must.Count("usage.input_tokens", u.Get("input_tokens"))
+	c.CompletionTokens = must.Count("usage.output_tokens", u.Get("output_tokens"))
+	c.CachedTokens = must.Count("usage.cached_tokens",
+		must.Object("usage.input_tokens_details", u.Get("input_tokens_details")).Get("cached_tokens"))
 }

@@ -1,13 +1,13 @@
 package nemogym
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -16,21 +16,15 @@ import (
 const maxCapture = 3
 
 // capture converts the records of token capture of one rollout.
-func capture(list []byte) (x importers.Item, err error) {
+func capture(list []byte) (x importers.Item) {
 	var c calls
-	records, err := lineage(list)
-	if err != nil {
-		return x, err
-	}
-	for n, o := range records {
-		if err := c.entry(&x, o); err != nil {
-			return x, fmt.Errorf("call %d of the rollout: %w", n, err)
-		}
+	for n, o := range lineage(list) {
+		c.entry(&x, n, o)
 	}
 	c.Into(&x.Row)
 	x.Row.TokenSource = "generation_token_ids"
 	x.Row.Metadata = c.meta.String()
-	return x, nil
+	return x
 }
 
 // calls builds the messages of a rollout from its calls.
@@ -47,28 +41,25 @@ type entry struct {
 	tokens  []int32
 }
 
-func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
-	var in value.Reader
-	if v := in.Whole("schema_version", o.Get("schema_version")); v != nil && *v > maxCapture {
-		return fmt.Errorf("schema_version %d is not known; the newest known is %d", *v, maxCapture)
+func (c *calls) entry(x *importers.Item, n int, o jsontext.Object) {
+	defer must.At("call %d of the rollout", n)
+	if v := must.Whole("schema_version", o.Get("schema_version")); v != nil && *v > maxCapture {
+		must.Fail("schema_version %d is not known; the newest known is %d", *v, maxCapture)
 	}
-	x.Row.TrajectoryID = in.Text("rollout_id", o.Get("rollout_id"))
+	x.Row.TrajectoryID = must.Text("rollout_id", o.Get("rollout_id"))
 	identify(x)
 	m := formats.Message{Role: "assistant"}
 	content := value.Content{Message: &m}
-	for raw := range jsontext.Elements(in.List("output_items", o.Get("output_items"))) {
-		content.Item(&in, in.Object("output_items", raw), raw)
+	for raw := range jsontext.Elements(must.List("output_items", o.Get("output_items"))) {
+		content.Item(must.Object("output_items", raw), raw)
 	}
 	content.Set()
-	prompt := in.IDs("prompt_token_ids", o.Get("prompt_token_ids"))
-	m.TokenIDs = in.IDs("generation_token_ids", o.Get("generation_token_ids"))
-	m.Logprobs = in.Logprobs("generation_log_probs", o.Get("generation_log_probs"))
-	call := formats.Call{Model: in.Text("model", o.Get("model")), Target: true, PromptTokens: int32(len(prompt)),
+	prompt := must.IDs("prompt_token_ids", o.Get("prompt_token_ids"))
+	m.TokenIDs = must.IDs("generation_token_ids", o.Get("generation_token_ids"))
+	m.Logprobs = must.Logprobs("generation_log_probs", o.Get("generation_log_probs"))
+	call := formats.Call{Model: must.Text("model", o.Get("model")), Target: true, PromptTokens: int32(len(prompt)),
 		CompletionTokens: int32(len(m.TokenIDs))}
-	id, parentID := in.Text("model_call_id", o.Get("model_call_id")), in.Text("parent_call_id", o.Get("parent_call_id"))
-	if in.Err != nil {
-		return in.Err
-	}
+	id, parentID := must.Text("model_call_id", o.Get("model_call_id")), must.Text("parent_call_id", o.Get("parent_call_id"))
 	parent := c.parent(parentID, prompt)
 	if c.Continue(parent); parent < 0 && len(c.list) > 0 {
 		m.Branch = importers.BranchHistory
@@ -81,7 +72,6 @@ func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
 		"generation_log_probs", "model", "schema_version") {
 		c.meta.Keep(at, f.Key, f.Raw)
 	}
-	return nil
 }
 
 // parent returns the call that a call continues: the one that the record names,

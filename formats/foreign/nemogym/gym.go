@@ -31,17 +31,14 @@ var Importer = importers.Format{
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	data, err := value.JSON(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	data := value.JSON(r, r.Data)
 	if data[0] == '[' {
-		return importers.One(capture(data))
+		return []importers.Item{capture(data)}, nil
 	}
 	o := jsontext.ParseObject(data)
 	switch {
 	case o.Has("responses_create_params"):
-		return importers.One(rollout(r, o))
+		return []importers.Item{rollout(r, o)}, nil
 	case o.Has("model_call_id") && o.Has("dialect"):
 		return nil, errors.New("it is an exchange of model-call capture, which has no rollout: import the rollouts")
 	case o.Has("model_call_id"):

@@ -2,9 +2,9 @@ package nemogym
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -12,14 +12,14 @@ import (
 // names as its parent. A record that is there twice with the same bytes is one
 // call; with others, or with a parent that is missing, nothing tells what the
 // rollout was.
-func lineage(list []byte) (ordered []jsontext.Object, err error) {
+func lineage(list []byte) (ordered []jsontext.Object) {
 	l := lines{byID: map[string]int{}}
 	for raw := range jsontext.Elements(list) {
 		o := jsontext.ParseObject(raw)
 		id := jsontext.Unquote(o.Get("model_call_id"))
 		if at, twice := l.byID[id]; twice && id != "" {
 			if !bytes.Equal(l.all[at].raw, raw) {
-				return nil, fmt.Errorf("two calls of the rollout have the model_call_id %q", id)
+				must.Fail("two calls of the rollout have the model_call_id %q", id)
 			}
 			continue
 		}
@@ -27,11 +27,9 @@ func lineage(list []byte) (ordered []jsontext.Object, err error) {
 		l.all = append(l.all, line{raw: raw, o: o, parent: jsontext.Unquote(o.Get("parent_call_id"))})
 	}
 	for i := range l.all {
-		if err := l.place(i); err != nil {
-			return nil, err
-		}
+		l.place(i)
 	}
-	return l.ordered, nil
+	return l.ordered
 }
 
 // lines are the records of a rollout while they are put in order.
@@ -54,12 +52,12 @@ const (
 )
 
 // place appends a record after its ancestors.
-func (l *lines) place(i int) error {
+func (l *lines) place(i int) {
 	var path []int
 	for l.all[i].state != placed {
 		x := &l.all[i]
 		if x.state == open {
-			return fmt.Errorf("the call %q is its own ancestor", x.parent)
+			must.Fail("the call %q is its own ancestor", x.parent)
 		}
 		x.state = open
 		path = append(path, i)
@@ -68,7 +66,7 @@ func (l *lines) place(i int) error {
 		}
 		at, known := l.byID[x.parent]
 		if !known {
-			return fmt.Errorf("the parent_call_id %q is none of the rollout's calls in the file", x.parent)
+			must.Fail("the parent_call_id %q is none of the rollout's calls in the file", x.parent)
 		}
 		i = at
 	}
@@ -76,5 +74,4 @@ func (l *lines) place(i int) error {
 		l.all[at].state = placed
 		l.ordered = append(l.ordered, l.all[at].o)
 	}
-	return nil
 }

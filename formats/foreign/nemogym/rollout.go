@@ -6,51 +6,46 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // rollout converts a row of rollout collection.
-func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
-	var in value.Reader
+func rollout(r *importers.Record, o jsontext.Object) (x importers.Item) {
 	row := &x.Row
-	params := in.Object("responses_create_params", o.Get("responses_create_params"))
-	response := in.Object("response", o.Get("response"))
-	row.ExampleID = in.ID("_ng_task_index", o.Get("_ng_task_index"))
-	x.Attempt = in.Whole("_ng_rollout_index", o.Get("_ng_rollout_index"))
-	row.TrajectoryID = in.Text("response.id", response.Get("id"))
-	class := in.Text("_ng_failure_class", o.Get("_ng_failure_class"))
+	params := must.Object("responses_create_params", o.Get("responses_create_params"))
+	response := must.Object("response", o.Get("response"))
+	row.ExampleID = must.ID("_ng_task_index", o.Get("_ng_task_index"))
+	x.Attempt = must.Whole("_ng_rollout_index", o.Get("_ng_rollout_index"))
+	row.TrajectoryID = must.Text("response.id", response.Get("id"))
+	class := must.Text("_ng_failure_class", o.Get("_ng_failure_class"))
 	if response == nil && class == "" {
-		in.Fail("it has no response and no _ng_failure_class")
+		must.Fail("it has no response and no _ng_failure_class")
 	}
-	if in.Err != nil {
-		return x, in.Err
-	}
-	b := builder{record: r, model: in.Text("response.model", response.Get("model")), sampling: sampling(params)}
-	if err := b.read(params, response); err != nil {
-		return x, err
-	}
-	b.usage(&in, response)
+	b := builder{record: r, model: must.Text("response.model", response.Get("model")), sampling: sampling(params)}
+	b.read(params, response)
+	b.usage(response)
 	b.Into(row)
 	row.TokenSource = b.source
-	row.Reward = in.Number("reward", o.Get("reward"))
+	row.Reward = must.Number("reward", o.Get("reward"))
 	row.StartedAt = value.Micros(response.Get("created_at"))
 	if row.FinishedAt = value.Micros(response.Get("completed_at")); row.FinishedAt == 0 {
 		row.FinishedAt = row.StartedAt
 	}
-	status(&in, row, response, class)
+	status(row, response, class)
 	row.Example = example(params, o)
 	keepRest(&b.meta, o, response)
 	if row.Reward == nil {
 		b.meta.Add("reward", o.Get("reward")) // of an attempt that failed
 	}
 	row.Metadata = b.meta.String()
-	return x, in.Err
+	return x
 }
 
 // status sets the status of a rollout. A failed one has no reward.
-func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object, class string) {
+func status(row *formats.Trajectory, response jsontext.Object, class string) {
 	e := response.Get("error")
 	switch {
 	case class != "":
@@ -60,9 +55,9 @@ func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object,
 		}
 	case len(e) > 0 && string(e) != "null":
 		importers.Fail(row, outcomes.FailEngine, errorText(e))
-	case in.Text("response.status", response.Get("status")) == "cancelled":
+	case must.Text("response.status", response.Get("status")) == "cancelled":
 		importers.Fail(row, outcomes.FailCancelled, "")
-	case in.Text("response.status", response.Get("status")) == "failed":
+	case must.Text("response.status", response.Get("status")) == "failed":
 		importers.Fail(row, outcomes.FailEngine, "")
 	case len(row.Calls) == 0:
 		importers.Fail(row, outcomes.FailNoCalls, "the response has no output of the model")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -22,23 +23,20 @@ type call struct {
 }
 
 // readCall reads the span of a call.
-func readCall(s *sourceSpan) (c *call, err error) {
-	var in value.Reader
-	c = &call{}
-	if err := c.content(s); err != nil {
-		return nil, err
-	}
+func readCall(s *sourceSpan) *call {
+	c := &call{}
+	c.content(s)
 	a := s.attrs
 	c.Model = s.model()
-	c.CachedTokens = count(&in, a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+	c.CachedTokens = count(a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
 		"llm.token_count.prompt_details.cache_read")
-	c.PromptTokens = count(&in, a, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-	c.CompletionTokens = count(&in, a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
+	c.PromptTokens = count(a, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+	c.CompletionTokens = count(a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
 		"llm.token_count.completion")
 	if usage := jsontext.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil &&
 		c.PromptTokens+c.CompletionTokens == 0 {
-		c.PromptTokens, c.CompletionTokens = count(&in, usage, "input", "prompt_tokens"),
-			count(&in, usage, "output", "completion_tokens")
+		c.PromptTokens, c.CompletionTokens = count(usage, "input", "prompt_tokens"),
+			count(usage, "output", "completion_tokens")
 	}
 	if s.end > s.start && s.start > 0 {
 		c.LatencyMS = (s.end - s.start) / 1000
@@ -56,11 +54,9 @@ func readCall(s *sourceSpan) (c *call, err error) {
 		}
 		m.FinishReason = cmp.Or(m.FinishReason, finishReason(s.text("llm.finish_reason")))
 	}
-	c.logprobs(&in, s)
-	if c.tools, err = toolsOf(s); err != nil {
-		return nil, err
-	}
-	return c, in.Err
+	c.logprobs(s)
+	c.tools = toolsOf(s)
+	return c
 }
 
 // model returns the model of a call, by the name that the response has if it is
@@ -92,64 +88,55 @@ func (s *sourceSpan) failure() string {
 
 // content reads the prompt and the answers, from the first convention that the
 // span has.
-func (c *call) content(s *sourceSpan) (err error) {
+func (c *call) content(s *sourceSpan) {
 	a := s.attrs
-	for _, read := range []func(*sourceSpan) error{c.current, c.ofEvents} {
-		if err := read(s); err != nil || len(c.prompt)+len(c.answers) > 0 {
-			return err
+	for _, read := range []func(){
+		func() { c.current(s) },
+		func() { c.ofEvents(s) },
+		func() {
+			c.prompt, c.answers = openInference(under(a, "llm.input_messages"), "user"),
+				openInference(under(a, "llm.output_messages"), "assistant")
+		},
+		func() {
+			c.prompt, c.answers = openLLMetry(under(a, "gen_ai.prompt"), "user"), openLLMetry(under(a, "gen_ai.completion"), "assistant")
+		},
+	} {
+		if read(); len(c.prompt)+len(c.answers) > 0 {
+			return
 		}
-	}
-	if c.prompt, c.answers = openInference(under(a, "llm.input_messages"), "user"),
-		openInference(under(a, "llm.output_messages"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
-		return nil
-	}
-	if c.prompt, c.answers = openLLMetry(under(a, "gen_ai.prompt"), "user"),
-		openLLMetry(under(a, "gen_ai.completion"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
-		return nil
 	}
 	for _, names := range [][2]string{{"gen_ai.prompt", "gen_ai.completion"},
 		{"langfuse.observation.input", "langfuse.observation.output"}, {"input.value", "output.value"}} {
-		if !a.Has(names[0]) && !a.Has(names[1]) {
-			continue
+		if a.Has(names[0]) || a.Has(names[1]) {
+			c.prompt = readMessages(names[0], request(a.Get(names[0])), "user")
+			c.answers = readMessages(names[1], response(a.Get(names[1])), "assistant")
+			return
 		}
-		if c.prompt, err = readMessages(names[0], request(a.Get(names[0])), "user"); err != nil {
-			return err
-		}
-		c.answers, err = readMessages(names[1], response(a.Get(names[1])), "assistant")
-		return err
 	}
-	return nil
 }
 
 // current reads the attributes of the conventions since 1.37.
-func (c *call) current(s *sourceSpan) (err error) {
-	if system := s.attrs.Get("gen_ai.system_instructions"); s.attrs.Has("gen_ai.system_instructions") {
-		parts := system
+func (c *call) current(s *sourceSpan) {
+	if parts := s.attrs.Get("gen_ai.system_instructions"); s.attrs.Has("gen_ai.system_instructions") {
 		if parts[0] == '"' {
 			if text := []byte(jsontext.Unquote(parts)); jsontext.Valid(text) {
 				parts = text[jsontext.Space(text, 0):]
 			}
 		}
-		m := jsontext.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: "parts", Raw: parts}}
+		member := "parts"
 		if parts[0] == '"' {
-			m = jsontext.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: "content", Raw: parts}}
+			member = "content"
 		}
-		if c.prompt, err = readMessages("gen_ai.system_instructions", m.Bytes(), "system"); err != nil {
-			return err
-		}
+		m := jsontext.Object{{Key: "role", Raw: []byte(`"system"`)}, {Key: member, Raw: parts}}
+		c.prompt = readMessages("gen_ai.system_instructions", m.Bytes(), "system")
 	}
-	prompt, err := readMessages("gen_ai.input.messages", s.attrs.Get("gen_ai.input.messages"), "user")
-	if err != nil {
-		return err
-	}
-	c.prompt = append(c.prompt, prompt...)
-	c.answers, err = readMessages("gen_ai.output.messages", s.attrs.Get("gen_ai.output.messages"), "assistant")
-	return err
+	c.prompt = append(c.prompt, readMessages("gen_ai.input.messages", s.attrs.Get("gen_ai.input.messages"), "user")...)
+	c.answers = readMessages("gen_ai.output.messages", s.attrs.Get("gen_ai.output.messages"), "assistant")
 }
 
 // ofEvents reads the events, or log records, of the conventions before 1.37: one
 // for each message.
-func (c *call) ofEvents(s *sourceSpan) error {
+func (c *call) ofEvents(s *sourceSpan) {
 	for _, e := range s.events {
 		to, v, role := &c.prompt, []byte(nil), ""
 		switch e.name {
@@ -171,13 +158,8 @@ func (c *call) ofEvents(s *sourceSpan) error {
 			}
 			v, role = o.Bytes(), of
 		}
-		m, err := readMessages(e.name, v, role)
-		if err != nil {
-			return err
-		}
-		*to = append(*to, m...)
+		*to = append(*to, readMessages(e.name, v, role)...)
 	}
-	return nil
 }
 
 // bodyKeys are the members of a body.
@@ -277,26 +259,26 @@ func response(v []byte) []byte {
 }
 
 // logprobs reads those of the response that OpenInference keeps.
-func (c *call) logprobs(in *value.Reader, s *sourceSpan) {
+func (c *call) logprobs(s *sourceSpan) {
 	i := 0
 	for raw := range jsontext.Elements(jsontext.ParseObject(decoded(s.attrs.Get("output.value"))).Get("choices")) {
 		o := jsontext.ParseObject(raw)
-		if i == len(c.answers) || in.Err != nil {
+		if i == len(c.answers) {
 			return
 		}
 		m := &c.answers[i]
 		if o.Has("logprobs") {
-			c.source = cmp.Or(in.ChoiceLogprobs(&m.Message, o.Get("logprobs")), c.source)
+			c.source = cmp.Or(value.ChoiceLogprobs(&m.Message, o.Get("logprobs")), c.source)
 		}
 		m.FinishReason = cmp.Or(m.FinishReason, jsontext.Unquote(o.Get("finish_reason")))
 		i++
 	}
 }
 
-func count(in *value.Reader, a jsontext.Object, names ...string) int32 {
+func count(a jsontext.Object, names ...string) int32 {
 	for _, n := range names {
 		if a.Has(n) {
-			return in.Count(n, a.Get(n))
+			return must.Count(n, a.Get(n))
 		}
 	}
 	return 0
@@ -335,9 +317,9 @@ func readSampling(a jsontext.Object) string {
 }
 
 // toolsOf returns the tools that a call offered.
-func toolsOf(s *sourceSpan) (string, error) {
+func toolsOf(s *sourceSpan) string {
 	if s.attrs.Has("gen_ai.tool.definitions") {
-		return value.ChatTools(s.attrs.Get("gen_ai.tool.definitions"))
+		return value.Tools(s.attrs.Get("gen_ai.tool.definitions"))
 	}
 	var list [][]byte
 	for _, n := range under(s.attrs, "llm.tools").list() {
@@ -358,12 +340,12 @@ func toolsOf(s *sourceSpan) (string, error) {
 		list = append(list, o.Bytes())
 	}
 	if len(list) > 0 {
-		return value.ChatTools(value.Join(list))
+		return value.Tools(value.Join(list))
 	}
 	for _, name := range []string{"langfuse.observation.input", "input.value"} {
 		if o := jsontext.ParseObject(decoded(s.attrs.Get(name))); o.Has("tools") && o.Get("tools")[0] == '[' {
-			return value.ChatTools(o.Get("tools"))
+			return value.Tools(o.Get("tools"))
 		}
 	}
-	return "", nil
+	return ""
 }

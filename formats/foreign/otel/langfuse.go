@@ -3,20 +3,20 @@ package otel
 import (
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readObservation reads an observation of Langfuse, with the names of its columns
 // or of its interface, as a span.
-func readObservation(raw []byte) (*sourceSpan, error) {
-	var in value.Reader
-	o := in.Object("an observation", raw)
+func readObservation(raw []byte) *sourceSpan {
+	o := must.Object("an observation", raw)
 	s := &sourceSpan{id: spanID(o.Get("id")), parent: spanID(first(o, "parent_observation_id", "parentObservationId")),
-		name:  in.Text("name", o.Get("name")),
+		name:  must.Text("name", o.Get("name")),
 		start: value.Micros(first(o, "start_time", "startTime")), end: value.Micros(first(o, "end_time", "endTime"))}
-	s.failed = in.Text("level", o.Get("level")) == "ERROR"
-	s.message = in.Text("status_message", first(o, "status_message", "statusMessage"))
+	s.failed = must.Text("level", o.Get("level")) == "ERROR"
+	s.message = must.Text("status_message", first(o, "status_message", "statusMessage"))
 	usage := jsontext.ParseObject(decoded(first(o, "usage_details", "usageDetails", "usage")))
 	for _, f := range o {
 		name := ""
@@ -59,5 +59,5 @@ func readObservation(raw []byte) (*sourceSpan, error) {
 	if strings.EqualFold(jsontext.Unquote(o.Get("type")), "EVENT") {
 		s.kind = kindOther
 	}
-	return s, in.Err
+	return s
 }

@@ -2,23 +2,22 @@ package otel
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // sourceMessage is a message with what it has beside a message's fields.
 type sourceMessage struct {
-	formats.Message
-	others jsontext.Object
+	importers.Read
 }
 
 func newMessage(role string) sourceMessage {
-	return sourceMessage{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}
+	return sourceMessage{importers.Read{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}}
 }
 
 var roles = map[string]string{"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
@@ -30,7 +29,7 @@ func roleOf(role string) string {
 
 // readMessages reads messages: a list or one, or the text of either. A text that
 // is no JSON is one message of a role.
-func readMessages(field string, v []byte, role string) (out []sourceMessage, err error) {
+func readMessages(field string, v []byte, role string) (out []sourceMessage) {
 	for range 2 {
 		if len(v) == 0 || v[0] != '"' {
 			break
@@ -40,76 +39,61 @@ func readMessages(field string, v []byte, role string) (out []sourceMessage, err
 		if err != nil || inner[0] != '[' && inner[0] != '{' && inner[0] != '"' {
 			m := newMessage(role)
 			m.Content = text
-			return []sourceMessage{m}, nil
+			return []sourceMessage{m}
 		}
 		v = inner
 	}
 	if len(v) == 0 || string(v) == "null" {
-		return nil, nil
+		return nil
 	}
 	list := v
 	if v[0] == '{' {
 		list = value.Join([][]byte{v})
 	}
-	var in value.Reader
-	for raw := range jsontext.Elements(in.List(field, list)) {
-		read, err := readMessage(raw, role)
-		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
-		}
-		out = append(out, read...)
-	}
-	return out, in.Err
+	must.Each(field, must.List(field, list), func(raw []byte) { out = append(out, readMessage(raw, role)...) })
+	return out
 }
 
 // readMessage reads a message with parts, or one of the chat completions API.
 // role is that of one that says none. A message with several results of tools
 // gives one for each.
-func readMessage(raw []byte, role string) (out []sourceMessage, err error) {
-	var in value.Reader
-	o := in.Object("a message", raw)
-	if in.Err != nil {
-		return nil, in.Err
-	}
+func readMessage(raw []byte, role string) (out []sourceMessage) {
+	o := must.Object("a message", raw)
 	if !o.Has("role") {
 		o.Set("role", importers.Quote(role))
 	}
-	o.Set("role", importers.Quote(roleOf(in.Text("role", o.Get("role")))))
+	o.Set("role", importers.Quote(roleOf(must.Text("role", o.Get("role")))))
 	if !o.Has("parts") {
 		var m sourceMessage
-		m.Message, m.others, err = value.Message(o.Bytes())
+		m.Message, m.Others = value.Message(o.Bytes())
 		if m.Role == "tool" && m.ToolCallID == "" {
 			m.ToolCallID = jsontext.Unquote(o.Get("id"))
 		}
 		m.finish()
-		return []sourceMessage{m}, err
+		return []sourceMessage{m}
 	}
-	m := newMessage(in.Text("role", o.Get("role")))
-	m.Name = in.Text("name", o.Get("name"))
+	m := newMessage(must.Text("role", o.Get("role")))
+	m.Name = must.Text("name", o.Get("name"))
 	c := value.Content{Message: &m.Message}
-	for part := range jsontext.Elements(in.List("parts", o.Get("parts"))) {
-		if result, is := readPart(&in, &c, part); is {
+	for part := range jsontext.Elements(must.List("parts", o.Get("parts"))) {
+		if result, is := readPart(&c, part); is {
 			out = append(out, result)
 		}
 	}
 	c.Set()
-	for f := range value.Rest(o, "role", "parts", "name") {
-		if string(f.Raw) != "null" {
-			m.others = append(m.others, f)
-		}
-	}
+	m.Others = value.Without(o, "role", "parts", "name")
 	m.finish()
 	if len(out) == 0 || len(c.Parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
 		out = append(out, m)
 	}
-	return out, in.Err
+	return out
 }
 
 // finish sets the finish reason, which some conventions keep in the message.
 func (m *sourceMessage) finish() {
-	if reason := jsontext.Unquote(m.others.Get("finish_reason")); reason != "" {
+	if reason := jsontext.Unquote(m.Others.Get("finish_reason")); reason != "" {
 		m.FinishReason = finishReason(reason)
-		m.others.Drop("finish_reason")
+		m.Others.Drop("finish_reason")
 	}
 }
 
@@ -122,23 +106,23 @@ func finishReason(text string) string {
 }
 
 // readPart adds a part to a message; a result of a tool is a message of its own.
-func readPart(in *value.Reader, c *value.Content, raw []byte) (result sourceMessage, is bool) {
-	o := in.Object("parts", raw)
-	switch kind := in.Text("parts.type", o.Get("type")); kind {
+func readPart(c *value.Content, raw []byte) (result sourceMessage, is bool) {
+	o := must.Object("parts", raw)
+	switch kind := must.Text("parts.type", o.Get("type")); kind {
 	case "text":
-		in.Text("parts.content", o.Get("content"))
+		must.Text("parts.content", o.Get("content"))
 		if o.Has("content") {
 			c.Text(o.Get("content"))
 		}
 	case "reasoning", "thinking":
-		c.Think(in.Text("parts.content", o.Get("content")))
+		c.Think(must.Text("parts.content", o.Get("content")))
 	case "tool_call":
-		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")),
+		t := formats.ToolCall{ID: must.ID("parts.id", o.Get("id")), Name: must.Text("parts.name", o.Get("name")),
 			Arguments: jsontext.AnyText(o.Get("arguments"))}
 		c.Message.ToolCalls = append(c.Message.ToolCalls, t)
 	case "tool_call_response":
 		m := newMessage("tool")
-		m.ToolCallID = in.ID("parts.id", o.Get("id"))
+		m.ToolCallID = must.ID("parts.id", o.Get("id"))
 		m.Content = jsontext.AnyText(first(o, "response", "result", "content")) // a text as it is
 		return m, true
 	default:

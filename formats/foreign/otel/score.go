@@ -2,9 +2,9 @@ package otel
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
@@ -53,9 +53,8 @@ func (t *trace) score(o jsontext.Object, raw []byte) {
 // evaluation adds one. Only a number is a reward; labels are in the metadata.
 func (t *trace) evaluation(name string, v, raw []byte) {
 	t.raw = append(t.raw, raw)
-	var in value.Reader
-	if f := in.Number("score", v); f != nil && name != "" {
-		t.judged = append(t.judged, evaluation{name, *f})
+	if f, err := strconv.ParseFloat(string(v), 64); err == nil && name != "" {
+		t.judged = append(t.judged, evaluation{name, f})
 	}
 }
 

@@ -2,11 +2,11 @@ package otel
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -54,72 +54,55 @@ func (s *sourceSpan) text(keys ...string) string {
 }
 
 // readSpan reads a span of OTLP.
-func readSpan(raw []byte) (*sourceSpan, error) {
-	var in value.Reader
-	o := in.Object("a span", raw)
+func readSpan(raw []byte) *sourceSpan {
+	o := must.Object("a span", raw)
 	s := &sourceSpan{id: spanID(first(o, "spanId", "span_id")),
-		parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: in.Text("name", o.Get("name")),
+		parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: must.Text("name", o.Get("name")),
 		start: nanos(first(o, "startTimeUnixNano", "start_time_unix_nano")),
 		end:   nanos(first(o, "endTimeUnixNano", "end_time_unix_nano"))}
-	status := in.Object("status", o.Get("status"))
+	status := must.Object("status", o.Get("status"))
 	code := string(status.Get("code"))
 	s.failed = code == "2" || code == `"STATUS_CODE_ERROR"`
-	s.message = in.Text("status.message", status.Get("message"))
-	if in.Err != nil {
-		return nil, in.Err
-	}
-	var err error
-	if s.attrs, err = readAttributes(o.Get("attributes")); err != nil {
-		return nil, err
-	}
+	s.message = must.Text("status.message", status.Get("message"))
+	s.attrs = readAttributes(o.Get("attributes"))
 	for e := range jsontext.Elements(o.Get("events")) {
-		o := in.Object("events", e)
-		attrs, err := readAttributes(o.Get("attributes"))
-		if err != nil {
-			return nil, err
-		}
-		s.events = append(s.events, event{name: in.Text("events.name", o.Get("name")), attrs: attrs})
+		o := must.Object("events", e)
+		s.events = append(s.events, event{name: must.Text("events.name", o.Get("name")), attrs: readAttributes(o.Get("attributes"))})
 	}
-	return s, in.Err
+	return s
 }
 
 // readLog reads a log record of OTLP, and the id of its span.
-func readLog(raw []byte) (e event, span string, at int64, err error) {
-	var in value.Reader
-	o := in.Object("a log record", raw)
-	e.name = in.Text("eventName", first(o, "eventName", "event_name"))
+func readLog(raw []byte) (e event, span string, at int64) {
+	o := must.Object("a log record", raw)
+	e.name = must.Text("eventName", first(o, "eventName", "event_name"))
 	if at = nanos(first(o, "timeUnixNano", "time_unix_nano")); at == 0 {
 		at = nanos(first(o, "observedTimeUnixNano", "observed_time_unix_nano"))
 	}
-	if e.attrs, err = readAttributes(o.Get("attributes")); err != nil {
-		return e, "", 0, err
-	}
+	e.attrs = readAttributes(o.Get("attributes"))
 	e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 	if o.Has("body") {
-		if e.body, err = readAnyValue(o.Get("body"), 0); err != nil {
-			return e, "", 0, err
-		}
+		e.body = readAnyValue(o.Get("body"), 0)
 	}
-	return e, spanID(first(o, "spanId", "span_id")), at, in.Err
+	return e, spanID(first(o, "spanId", "span_id")), at
 }
 
 // readPlain reads a span of the console exporter, or of Phoenix: in the form of
 // its interface, or of the rows of its data frames.
-func readPlain(raw []byte) (*sourceSpan, error) {
-	var in value.Reader
-	o := in.Object("a span", raw)
-	context := in.Object("context", o.Get("context"))
+func readPlain(raw []byte) *sourceSpan {
+	o := must.Object("a span", raw)
+	context := must.Object("context", o.Get("context"))
 	id := first(context, "span_id")
 	if id == nil {
 		id = first(o, "context.span_id")
 	}
-	s := &sourceSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: in.Text("name", o.Get("name")),
+	s := &sourceSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: must.Text("name", o.Get("name")),
 		start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
 	status := jsontext.ParseObject(o.Get("status"))
 	code := jsontext.Unquote(first(status, "status_code")) + jsontext.Unquote(o.Get("status_code"))
 	s.failed = code == "ERROR"
 	s.message = jsontext.Unquote(first(status, "description")) + jsontext.Unquote(o.Get("status_message"))
-	for _, f := range in.Object("attributes", o.Get("attributes")) {
+	for _, f := range must.Object("attributes", o.Get("attributes")) {
 		flatten(&s.attrs, f.Key, f.Raw, 0)
 	}
 	for _, f := range o {
@@ -130,12 +113,12 @@ func readPlain(raw []byte) (*sourceSpan, error) {
 	if kind := jsontext.Unquote(o.Get("span_kind")); kind != "" && !s.attrs.Has("openinference.span.kind") {
 		s.attrs.Set("openinference.span.kind", o.Get("span_kind"))
 	}
-	for e := range jsontext.Elements(in.List("events", o.Get("events"))) {
-		o := in.Object("events", e)
+	for e := range jsontext.Elements(must.List("events", o.Get("events"))) {
+		o := must.Object("events", e)
 		s.events = append(s.events,
-			event{name: in.Text("events.name", o.Get("name")), attrs: in.Object("events.attributes", o.Get("attributes"))})
+			event{name: must.Text("events.name", o.Get("name")), attrs: must.Object("events.attributes", o.Get("attributes"))})
 	}
-	return s, in.Err
+	return s
 }
 
 // flatten adds an attribute; the members of an object that is the beginning of
@@ -154,72 +137,65 @@ func flatten(attrs *jsontext.Object, name string, v []byte, depth int) {
 }
 
 // readAttributes returns attributes of OTLP as JSON values.
-func readAttributes(list []byte) (out jsontext.Object, err error) {
+func readAttributes(list []byte) (out jsontext.Object) {
 	for raw := range jsontext.Elements(list) {
 		o := jsontext.ParseObject(raw)
 		key := jsontext.Unquote(o.Get("key"))
 		if key == "" {
-			return nil, fmt.Errorf("an attribute has no key: %s", importers.Brief(raw))
+			must.Fail("an attribute has no key: %s", importers.Brief(raw))
 		}
-		v, err := readAnyValue(o.Get("value"), 0)
-		if err != nil {
-			return nil, fmt.Errorf("the attribute %s: %w", key, err)
-		}
-		out = append(out, jsontext.Member{Key: key, Raw: v})
+		out = append(out, jsontext.Member{Key: key, Raw: readAttribute(key, o.Get("value"))})
 	}
-	return out, nil
+	return out
+}
+
+func readAttribute(key string, v []byte) []byte {
+	defer must.At("the attribute %s", key)
+	return readAnyValue(v, 0)
 }
 
 // maxDepth bounds how deep values are in others.
 const maxDepth = 200
 
 // readAnyValue returns a value of OTLP as JSON.
-func readAnyValue(raw []byte, depth int) ([]byte, error) {
+func readAnyValue(raw []byte, depth int) []byte {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("values are nested more than %d deep", maxDepth)
+		must.Fail("values are nested more than %d deep", maxDepth)
 	}
 	for key, v := range jsontext.Members(raw) {
 		switch string(key) {
 		case "stringValue", "string_value", "boolValue", "bool_value", "bytesValue", "bytes_value":
-			return v, nil
+			return v
 		case "doubleValue", "double_value":
 			if v[0] == '"' { // NaN and infinities
-				return []byte("null"), nil
+				return []byte("null")
 			}
-			return v, nil
+			return v
 		case "intValue", "int_value":
 			text := string(v)
 			if v[0] == '"' {
 				text = jsontext.Unquote(v)
 			}
 			if _, err := strconv.ParseInt(text, 10, 64); err != nil {
-				return nil, fmt.Errorf("intValue is %s", importers.Brief(v))
+				must.Fail("intValue is %s", importers.Brief(v))
 			}
-			return []byte(text), nil
+			return []byte(text)
 		case "arrayValue", "array_value":
 			var out [][]byte
 			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
-				x, err := readAnyValue(e, depth+1)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, x)
+				out = append(out, readAnyValue(e, depth+1))
 			}
-			return value.Join(out), nil
+			return value.Join(out)
 		case "kvlistValue", "kvlist_value":
 			var out jsontext.Object
 			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
 				o := jsontext.ParseObject(e)
-				x, err := readAnyValue(o.Get("value"), depth+1)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, jsontext.Member{Key: jsontext.Unquote(o.Get("key")), Raw: x})
+				out = append(out, jsontext.Member{Key: jsontext.Unquote(o.Get("key")), Raw: readAnyValue(o.Get("value"), depth+1)})
 			}
-			return out.Bytes(), nil
+			return out.Bytes()
 		}
 	}
-	return []byte("null"), nil
+	return []byte("null")
 }
 
 // nanos reads a time in nanoseconds, a number or a text of one, in microseconds.

@@ -3,12 +3,12 @@ package otel
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -36,15 +36,10 @@ type trace struct {
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	data, err := value.JSON(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	data := value.JSON(r, r.Data)
 	t := &trace{record: r, byID: map[string]*sourceSpan{}, roots: map[root][]int{}}
 	var x importers.Item
-	if x.Row.TrajectoryID, err = t.read(data); err != nil {
-		return nil, err
-	}
+	x.Row.TrajectoryID = t.read(data)
 	for _, s := range t.spans {
 		t.evaluations(s)
 	}
@@ -54,9 +49,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return nil, nil
 	}
 	for _, s := range calls {
-		if err := t.call(s); err != nil {
-			return nil, fmt.Errorf("span %s: %w", s.id, err)
-		}
+		t.call(s)
 	}
 	if !t.content {
 		return nil, errNoContent
@@ -72,41 +65,36 @@ var errNoContent = errors.New("no call of a model has its messages: the instrume
 	"beside it in a file of the same name with .logs before its extension")
 
 // read reads the pieces of a trace, and returns its id.
-func (t *trace) read(data []byte) (traceID string, err error) {
+func (t *trace) read(data []byte) (traceID string) {
 	var resource []byte
 	for raw := range jsontext.Elements(data) {
 		parts := slices.Collect(jsontext.Elements(raw))
 		if len(parts) != 3 {
-			return "", fmt.Errorf("a part of the trace is %s", importers.Brief(raw))
+			must.Fail("a part of the trace is %s", importers.Brief(raw))
 		}
 		if string(parts[1]) != "null" {
 			resource = parts[1]
 		}
-		id, err := t.piece(jsontext.Unquote(parts[0]), resource, parts[2])
-		if err != nil {
-			return "", err
-		}
-		traceID = cmp.Or(traceID, id)
+		traceID = cmp.Or(traceID, t.piece(jsontext.Unquote(parts[0]), resource, parts[2]))
 	}
-	return traceID, nil
+	return traceID
 }
 
 // piece reads a piece, and returns the id of its trace.
-func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) {
+func (t *trace) piece(kind string, resource, raw []byte) (id string) {
 	o := jsontext.ParseObject(raw)
 	if o == nil {
-		return "", fmt.Errorf("a part of the trace is %s, not an object", importers.Brief(raw))
+		must.Fail("a part of the trace is %s, not an object", importers.Brief(raw))
 	}
 	id = traceID(first(o, "traceId", "trace_id", "context.trace_id"))
 	var s *sourceSpan
 	switch kind {
 	case otlpSpan:
-		s, err = readSpan(raw)
-		if err == nil && t.resource == nil {
-			t.resource, err = readAttributes(resource)
+		if s = readSpan(raw); t.resource == nil {
+			t.resource = readAttributes(resource)
 		}
 	case plainSpan:
-		s, err = readPlain(raw)
+		s = readPlain(raw)
 		if context := jsontext.ParseObject(o.Get("context")); context.Has("trace_id") {
 			id = traceID(context.Get("trace_id"))
 		}
@@ -114,21 +102,19 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) 
 			t.resource = jsontext.ParseObject(jsontext.ParseObject(o.Get("resource")).Get("attributes"))
 		}
 	case observation:
-		s, err = readObservation(raw)
+		s = readObservation(raw)
 	case otlpLog, plainLog:
-		return id, t.log(kind, o, raw)
+		t.log(kind, o, raw)
+		return id
 	case scoreRow:
 		t.score(o, raw)
-		return id, nil
+		return id
 	default:
 		t.about = append(t.about, o...)
-		return traceID(o.Get("id")), nil
-	}
-	if err != nil {
-		return "", err
+		return traceID(o.Get("id"))
 	}
 	t.addSpan(s)
-	return id, nil
+	return id
 }
 
 // again merges a span with one of the same id: its log records may come first,
@@ -162,21 +148,20 @@ func (t *trace) addSpan(s *sourceSpan) {
 }
 
 // log adds a log record to its span, which it stands for when that is missing.
-func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
+func (t *trace) log(kind string, o jsontext.Object, raw []byte) {
 	var e event
 	var id string
 	var at int64
-	var err error
 	if kind == otlpLog {
-		e, id, at, err = readLog(raw)
+		e, id, at = readLog(raw)
 	} else {
 		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")),
 			body: o.Get("body")}
 		e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 		id, at = spanID(o.Get("span_id")), value.Micros(first(o, "timestamp", "observed_timestamp"))
 	}
-	if err != nil || !strings.HasPrefix(e.name, "gen_ai.") && e.name != "exception" {
-		return err // another log of the program
+	if !strings.HasPrefix(e.name, "gen_ai.") && e.name != "exception" {
+		return // another log of the program
 	}
 	s := t.byID[id]
 	if s == nil {
@@ -189,10 +174,9 @@ func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
 				s.attrs.Set(f.Key, f.Raw)
 			}
 		}
-		return nil
+		return
 	}
 	s.events = append(s.events, e)
-	return nil
 }
 
 // into sets the columns.

@@ -7,16 +7,15 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
-func (t *trace) call(s *sourceSpan) error {
-	c, err := readCall(s)
-	if err != nil {
-		return err
-	}
+func (t *trace) call(s *sourceSpan) {
+	defer must.At("span %s", s.id)
+	c := readCall(s)
 	nested := s.nested
 	judge := t.within(s, kindJudge) != nil
 	c.Target = !judge && (!nested || c.Model == t.model)
@@ -34,7 +33,7 @@ func (t *trace) call(s *sourceSpan) error {
 		if rest := unread(s.attrs); len(rest) > 0 {
 			t.meta.Add(fmt.Sprintf("call_%d", len(t.Calls)-1), rest.Bytes())
 		}
-		return nil
+		return
 	}
 	t.answered = t.answered || c.Target
 	t.Offer(c.tools)
@@ -45,18 +44,15 @@ func (t *trace) call(s *sourceSpan) error {
 	}
 	at := t.Sampled(m.Message, c.Call)
 	t.source = cmp.Or(t.source, c.source)
-	t.meta.AllOfMessage(at, m.others)
+	t.meta.AllOfMessage(at, m.Others)
 	if rest := unread(s.attrs); len(rest) > 0 {
 		t.meta.OfMessage(at, "attributes", rest.Bytes())
 	}
-	for _, m := range c.answers[1:] {
-		n := int32(len(t.Calls) - 1)
-		t.candidates = append(t.candidates,
-			formats.Candidate{Message: int32(at), Content: m.Content, Reason: outcomes.CandidateAlternative,
-				Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
-				FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+	for i := range c.answers[1:] {
+		n, other := int32(len(t.Calls)-1), value.Alternative(&c.answers[1+i].Message)
+		other.Message, other.Call = int32(at), &n
+		t.candidates = append(t.candidates, other)
 	}
-	return nil
 }
 
 // root is what first messages of an agent have in common that may be the same.
@@ -88,7 +84,7 @@ func (t *trace) walk(prompt []sourceMessage, agent string) {
 		}
 		if at < 0 {
 			at = t.Input(m.Message)
-			t.meta.AllOfMessage(at, m.others)
+			t.meta.AllOfMessage(at, m.Others)
 			if i == 0 {
 				t.roots[first] = append(t.roots[first], at)
 				t.begun = t.begun || agent == ""

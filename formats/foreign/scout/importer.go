@@ -1,11 +1,11 @@
 package scout
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/inspect"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -27,36 +27,31 @@ var Importer = importers.Format{
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
-	return importers.One(transcript(r, o))
+	return []importers.Item{transcript(r, value.Object(r, r.Data))}, nil
 }
 
 // columns are the members of a sample by the column; JSON columns hold text.
 var columns = map[string]string{"transcript_id": "uuid", "task_id": "id", "task_repeat": "epoch", "date": "started_at"}
 
-func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
-	var in value.Reader
+func transcript(r *importers.Record, o jsontext.Object) (x importers.Item) {
 	var sample jsontext.Builder
 	var eval jsontext.Object
 	for _, name := range []string{"messages", "events", "events_data", "timelines"} {
-		if v := decoded(r, &in, name, o.Get(name)); len(v) > 0 {
+		if v := decoded(r, name, o.Get(name)); len(v) > 0 {
 			sample.Set(name, v)
 		}
 	}
-	if in.Err == nil && !sample.Has("messages") {
-		return x, errors.New("it has no messages")
+	if !sample.Has("messages") {
+		must.Fail("it has no messages")
 	}
-	if text := in.Text("error", o.Get("error")); text != "" {
+	if text := must.Text("error", o.Get("error")); text != "" {
 		sample.Set("error", jsontext.Object{{Key: "message", Raw: importers.Quote(text)}}.Bytes())
 	}
 	if o.Has("limit") {
-		in.Text("limit", o.Get("limit"))
+		must.Text("limit", o.Get("limit"))
 		sample.Set("limit", jsontext.Object{{Key: "type", Raw: o.Get("limit")}}.Bytes())
 	}
-	sample.Set("scores", scores(r, &in, o))
+	sample.Set("scores", scores(r, o))
 	for _, f := range o {
 		switch name := columns[f.Key]; f.Key {
 		case "messages", "events", "events_data", "timelines", "error", "limit", "score", "rewards", "model", "task_set",
@@ -64,7 +59,7 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 		case "source_type", "source_id", "source_uri", "agent", "total_time", "total_tokens", "success":
 			sample.Set(f.Key, f.Raw)
 		case "model_options", "agent_args":
-			sample.Set(f.Key, decoded(r, &in, f.Key, f.Raw))
+			sample.Set(f.Key, decoded(r, f.Key, f.Raw))
 		default:
 			if name == "" {
 				name = f.Key
@@ -77,25 +72,19 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 	}
 	eval.Set("model", value.OrNull(o.Get("model")))
 	eval.Set("task", value.OrNull(o.Get("task_set")))
-	if in.Err != nil {
-		return x, in.Err
-	}
-	x, err = inspect.Sample(sample.Object, jsontext.Object{{Key: "eval", Raw: eval.Bytes()}}, true)
-	if err != nil {
-		return x, err
-	}
-	options := in.Object("model_options", decoded(r, &in, "model_options", o.Get("model_options")))
+	x = inspect.Sample(sample.Object, jsontext.Object{{Key: "eval", Raw: eval.Bytes()}}, true)
+	options := must.Object("model_options", decoded(r, "model_options", o.Get("model_options")))
 	for i := range x.Row.Calls {
 		c := &x.Row.Calls[i]
 		if c.Sampling == "{}" && len(options) > 0 {
 			c.Sampling = jsontext.Compact(options.Bytes())
 		}
 		if c.Model == "" {
-			c.Model = in.Text("model", o.Get("model"))
+			c.Model = must.Text("model", o.Get("model"))
 		}
 	}
-	ours(&in, &x, o)
-	return x, in.Err
+	ours(&x, o)
+	return x
 }
 
 // inspectMember are the names that Sample reads.
@@ -105,29 +94,26 @@ var inspectMember = map[string]bool{"uuid": true, "id": true, "input": true, "ta
 	"eval": true}
 
 // decoded returns the value of a column that holds JSON as text.
-func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byte {
-	if len(v) == 0 || v[0] != '"' || in.Err != nil {
+func decoded(r *importers.Record, name string, v []byte) []byte {
+	if len(v) == 0 || v[0] != '"' {
 		return v
 	}
 	text := jsontext.Unquote(v)
 	if text == "" {
 		return nil
 	}
-	out, err := value.JSON(r, []byte(text))
-	if err != nil {
-		in.Fail("%s: %w", name, err)
-	}
-	return out
+	defer must.At("%s", name)
+	return value.JSON(r, []byte(text))
 }
 
 // scores returns the score as that of a scorer. It may be JSON or any text.
 // Components that rollmill exported are scorers of their own.
-func scores(r *importers.Record, in *value.Reader, o jsontext.Object) []byte {
+func scores(r *importers.Record, o jsontext.Object) []byte {
 	var out jsontext.Object
 	set := func(name string, v []byte) {
 		out.Set(name, jsontext.Object{{Key: "value", Raw: v}}.Bytes())
 	}
-	if rewards := jsontext.ParseObject(decoded(r, in, "rewards", o.Get("rewards"))); rewards != nil {
+	if rewards := jsontext.ParseObject(decoded(r, "rewards", o.Get("rewards"))); rewards != nil {
 		for _, f := range rewards {
 			set(f.Key, f.Raw)
 		}
@@ -144,24 +130,24 @@ func scores(r *importers.Record, in *value.Reader, o jsontext.Object) []byte {
 
 // ours reads the columns that rollmill export adds: the total of several
 // components, the status, the epoch and the version of the policy.
-func ours(in *value.Reader, x *importers.Item, o jsontext.Object) {
-	if in.Text("source_type", o.Get("source_type")) != "rollmill" {
+func ours(x *importers.Item, o jsontext.Object) {
+	if must.Text("source_type", o.Get("source_type")) != "rollmill" {
 		return
 	}
 	row := &x.Row
-	row.Status = in.Text("status", o.Get("status"))
-	row.StopReason = in.Text("stop_reason", o.Get("stop_reason"))
-	row.FailureClass = in.Text("failure_class", o.Get("failure_class"))
-	version := in.Whole("policy_version", o.Get("policy_version"))
+	row.Status = must.Text("status", o.Get("status"))
+	row.StopReason = must.Text("stop_reason", o.Get("stop_reason"))
+	row.FailureClass = must.Text("failure_class", o.Get("failure_class"))
+	version := must.Whole("policy_version", o.Get("policy_version"))
 	for i := range row.Calls {
 		row.Calls[i].PolicyVersion = version
 	}
-	if epoch := in.Whole("epoch", o.Get("epoch")); epoch != nil && *epoch >= 0 && *epoch < 1<<31 {
+	if epoch := must.Whole("epoch", o.Get("epoch")); epoch != nil && *epoch >= 0 && *epoch < 1<<31 {
 		n := int32(*epoch)
 		x.Epoch = &n
 	}
 	row.Reward = nil
-	if score, err := strconv.ParseFloat(in.ID("score", o.Get("score")), 64); err == nil &&
+	if score, err := strconv.ParseFloat(must.ID("score", o.Get("score")), 64); err == nil &&
 		row.Status != outcomes.StatusFailed {
 		row.Reward = &score
 	}

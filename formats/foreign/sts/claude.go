@@ -1,11 +1,11 @@
 package sts
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -16,11 +16,11 @@ import (
 // with the answer's id. Sidechains are subagents. They come first, so that the
 // session's own messages are the main path; a file of a subagent has nothing
 // else.
-func readClaude(s *session, lines []line) error {
+func readClaude(s *session, lines []*line) {
 	c := claude{session: s, answers: map[string]int{}, tails: map[int]int{}, constant: map[string]string{}}
 	var main, side []*line
-	for i := range lines {
-		if l := &lines[i]; jsontext.IsTrue(l.Get("isSidechain")) {
+	for _, l := range lines {
+		if jsontext.IsTrue(l.Get("isSidechain")) {
 			side = append(side, l)
 		} else {
 			main = append(main, l)
@@ -35,22 +35,17 @@ func readClaude(s *session, lines []line) error {
 	}
 	c.session.found.Row.TrajectoryID = sessionID(main, side, alone)
 	c.sidechain = !alone
-	if err := c.lines(side); err != nil {
-		return err
-	}
+	c.lines(side)
 	c.sidechain = false
 	delete(c.parents, -1) // the session is no branch of its subagents
-	return c.lines(main)
+	c.lines(main)
 }
 
-func (c *claude) lines(lines []*line) error {
+func (c *claude) lines(lines []*line) {
 	defer c.flush()
 	for _, l := range lines {
-		if err := c.line(l); err != nil {
-			return fmt.Errorf("line %d: %w", l.number, err)
-		}
+		l.read(c.line)
 	}
-	return nil
 }
 
 // sessionID returns the id of the session that the file belongs to: a session
@@ -94,30 +89,25 @@ type claude struct {
 	blocks value.Content
 }
 
-func (c *claude) line(l *line) error {
-	var in value.Reader
-	kind, id := l.kind(), in.Text("uuid", l.Get("uuid"))
-	parent, known := c.nodes[in.Text("parentUuid", l.Get("parentUuid"))]
+func (c *claude) line(l *line) {
+	kind, id := l.kind(), must.Text("uuid", l.Get("uuid"))
+	parent, known := c.nodes[must.Text("parentUuid", l.Get("parentUuid"))]
 	if !known {
 		parent = -1
 	} else if tail, ok := c.tails[parent]; ok {
 		parent = tail
 	}
 	c.time(l.Get("timestamp"))
-	if in.Err != nil {
-		return in.Err
-	}
 	at := parent
-	var err error
 	switch {
 	case kind == "assistant" && l.Has("message"):
-		at, err = c.assistant(l, parent)
+		at = c.assistant(l, parent)
 	case kind == "user" && l.Has("message") && c.clears(l, parent):
 		c.flush()
 		c.branch, at = importers.BranchHistory, -1
 		c.other(l)
 	case kind == "user" && l.Has("message"):
-		at, err = c.user(l, parent)
+		at = c.user(l, parent)
 	default:
 		if kind == "system" && jsontext.Unquote(l.Get("subtype")) == "compact_boundary" {
 			c.flush()
@@ -128,7 +118,6 @@ func (c *claude) line(l *line) error {
 	if id != "" {
 		c.nodes[id] = at
 	}
-	return err
 }
 
 // clears reports whether a line is a command after which the model sees nothing of what
@@ -151,14 +140,10 @@ func (c *claude) begin(parent int) {
 	}
 }
 
-func (c *claude) assistant(l *line, parent int) (int, error) {
-	var in value.Reader
-	o := in.Object("message", l.Get("message"))
-	id := in.ID("message.id", o.Get("id"))
-	model := in.Text("message.model", o.Get("model"))
-	if in.Err != nil {
-		return parent, in.Err
-	}
+func (c *claude) assistant(l *line, parent int) int {
+	o := must.Object("message", l.Get("message"))
+	id := must.ID("message.id", o.Get("id"))
+	model := must.Text("message.model", o.Get("model"))
 	at, again := c.answers[id]
 	if !again || id == "" {
 		c.flush()
@@ -178,28 +163,28 @@ func (c *claude) assistant(l *line, parent int) (int, error) {
 			c.failure = outcomes.FailEngine
 		}
 	} else if at != c.open {
-		return at, fmt.Errorf("message.id %q is that of an earlier answer, but others came between", id)
+		must.Fail("message.id %q is that of an earlier answer, but others came between", id)
 	}
-	c.readBlocks(&in, &c.blocks, o.Get("content"), nil)
+	c.readBlocks(&c.blocks, o.Get("content"), nil)
 	m := &c.conversation.Messages[at]
-	if stop := in.Text("message.stop_reason", o.Get("stop_reason")); stop != "" && m.Sampled {
+	if stop := must.Text("message.stop_reason", o.Get("stop_reason")); stop != "" && m.Sampled {
 		m.FinishReason = stop
 	}
-	if u := in.Object("message.usage", o.Get("usage")); u != nil && m.Sampled {
-		c.count(&in, &c.conversation.Calls[m.Call], u)
+	if u := must.Object("message.usage", o.Get("usage")); u != nil && m.Sampled {
+		c.count(&c.conversation.Calls[m.Call], u)
 		c.meta.Keep(at, "usage", o.Get("usage"))
 	}
 	c.rest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
 	c.envelope(at, l)
 	c.write()
-	return at, in.Err
+	return at
 }
 
-func (c *claude) count(in *value.Reader, call *formats.Call, u jsontext.Object) {
-	call.CachedTokens = in.Count("usage.cache_read_input_tokens", u.Get("cache_read_input_tokens"))
-	call.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens")) + call.CachedTokens +
-		in.Count("usage.cache_creation_input_tokens", u.Get("cache_creation_input_tokens"))
-	call.CompletionTokens = in.Count("usage.output_tokens", u.Get("output_tokens"))
+func (c *claude) count(call *formats.Call, u jsontext.Object) {
+	call.CachedTokens = must.Count("usage.cache_read_input_tokens", u.Get("cache_read_input_tokens"))
+	call.PromptTokens = must.Count("usage.input_tokens", u.Get("input_tokens")) + call.CachedTokens +
+		must.Count("usage.cache_creation_input_tokens", u.Get("cache_creation_input_tokens"))
+	call.CompletionTokens = must.Count("usage.output_tokens", u.Get("output_tokens"))
 }
 
 // write sets the open answer to the blocks that were read.
@@ -220,16 +205,16 @@ func (c *claude) flush() { c.open = -1 }
 
 // readBlocks reads blocks of the Messages API. result is called for each result
 // of a tool.
-func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, result func(o jsontext.Object)) {
-	for o, block := range into.Read(in, v) {
-		switch kind := in.Text("content.type", o.Get("type")); {
+func (c *claude) readBlocks(into *value.Content, v []byte, result func(o jsontext.Object)) {
+	for o, block := range into.Read(v) {
+		switch kind := must.Text("content.type", o.Get("type")); {
 		case kind == "thinking" || kind == "redacted_thinking":
-			into.Think(in.Text("thinking", o.Get("thinking")))
+			into.Think(must.Text("thinking", o.Get("thinking")))
 			o.Drop("thinking")
 			into.Reasoning = append(into.Reasoning, o.Bytes())
 		case kind == "tool_use":
-			into.Message.ToolCalls = append(into.Message.ToolCalls, formats.ToolCall{ID: in.Text("tool_use.id", o.Get("id")),
-				Name: in.Text("tool_use.name", o.Get("name")), Arguments: jsontext.AnyText(o.Get("input"))})
+			into.Message.ToolCalls = append(into.Message.ToolCalls, formats.ToolCall{ID: must.Text("tool_use.id", o.Get("id")),
+				Name: must.Text("tool_use.name", o.Get("name")), Arguments: jsontext.AnyText(o.Get("input"))})
 		case kind == "tool_result" && result != nil:
 			result(o)
 		default:
@@ -239,28 +224,24 @@ func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, res
 }
 
 // user adds the results of tools that a line has, and what the user said.
-func (c *claude) user(l *line, parent int) (int, error) {
+func (c *claude) user(l *line, parent int) int {
 	c.flush()
-	var in value.Reader
 	m := formats.Message{Role: "user"}
 	said := value.Content{Message: &m}
 	at, owner := parent, c.owner(parent)
-	c.readBlocks(&in, &said, in.Object("message", l.Get("message")).Get("content"), func(o jsontext.Object) {
-		at = c.result(&in, o, at)
+	c.readBlocks(&said, must.Object("message", l.Get("message")).Get("content"), func(o jsontext.Object) {
+		at = c.result(o, at)
 		if owner >= 0 {
 			c.tails[owner] = at
 		}
 	})
-	if in.Err != nil {
-		return parent, in.Err
-	}
 	if len(said.Parts) > 0 || at == parent {
 		said.Set()
 		c.begin(at)
 		at = c.input(m, at)
 	}
 	c.envelope(at, l)
-	return at, nil
+	return at
 }
 
 // owner returns the answer whose tool calls the results after a message answer;
@@ -275,10 +256,10 @@ func (c *claude) owner(at int) int {
 	return -1
 }
 
-func (c *claude) result(in *value.Reader, o jsontext.Object, parent int) int {
-	m := formats.Message{Role: "tool", ToolCallID: in.Text("tool_use_id", o.Get("tool_use_id"))}
+func (c *claude) result(o jsontext.Object, parent int) int {
+	m := formats.Message{Role: "tool", ToolCallID: must.Text("tool_use_id", o.Get("tool_use_id"))}
 	text := value.Content{Message: &m}
-	c.readBlocks(in, &text, o.Get("content"), nil)
+	c.readBlocks(&text, o.Get("content"), nil)
 	m.ToolCalls = nil
 	text.Set()
 	c.begin(parent)

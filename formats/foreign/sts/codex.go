@@ -1,10 +1,9 @@
 package sts
 
 import (
-	"fmt"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -13,17 +12,13 @@ import (
 // readCodex reads a rollout of Codex: items of the Responses API as the model
 // saw them (response_item), among events for the display (event_msg). The items
 // of the model that follow each other are one answer.
-func readCodex(s *session, lines []line) error {
+func readCodex(s *session, lines []*line) {
 	c := codex{session: s}
-	for i := range lines {
-		l := &lines[i]
+	for _, l := range lines {
 		s.time(l.Get("timestamp"))
-		if err := c.line(l); err != nil {
-			return fmt.Errorf("line %d: %w", l.number, err)
-		}
+		l.read(c.line)
 	}
 	c.flush(nil)
-	return nil
 }
 
 type codex struct {
@@ -38,23 +33,19 @@ type codex struct {
 	parts value.Content
 }
 
-func (c *codex) line(l *line) error {
-	var in value.Reader
+func (c *codex) line(l *line) {
 	kind, p := l.kind(), l.Get("payload")
-	payload := in.Object("payload", p)
-	if in.Err != nil {
-		return in.Err
-	}
+	payload := must.Object("payload", p)
 	switch {
 	case !c.begun && (kind == "session_meta" || kind == ""):
 		c.begun = true
 		if payload == nil {
 			payload, p = l.Object, l.raw // sessions of 2025 have no envelope
 		}
-		return c.header(payload, p)
+		c.header(payload, p)
 	case kind == "turn_context":
 		c.flush(nil)
-		if model := in.Text("model", payload.Get("model")); model != "" {
+		if model := must.Text("model", payload.Get("model")); model != "" {
 			c.model = model
 		}
 		if c.sampling = ""; payload.Has("effort") {
@@ -62,30 +53,27 @@ func (c *codex) line(l *line) error {
 		}
 		c.other(l)
 	case kind == "response_item":
-		return c.item(payload, p)
+		c.item(payload, p)
 	case kind == "compacted":
-		return c.compacted(payload)
+		c.compacted(payload)
 	case kind == "event_msg":
-		return c.event(l, payload)
+		c.event(l, payload)
 	case payload == nil && (l.Has("role") || l.Has("call_id") || kind == "reasoning"):
-		return c.item(l.Object, l.raw)
+		c.item(l.Object, l.raw)
 	default:
 		c.other(l)
 	}
-	return in.Err
 }
 
-func (c *codex) header(o jsontext.Object, raw []byte) error {
-	var in value.Reader
-	c.found.Row.TrajectoryID = in.Text("id", o.Get("id"))
-	if base := in.Object("base_instructions", o.Get("base_instructions")); base.Has("text") {
-		c.add(formats.Message{Role: "system", Content: in.Text("base_instructions.text", base.Get("text"))})
+func (c *codex) header(o jsontext.Object, raw []byte) {
+	c.found.Row.TrajectoryID = must.Text("id", o.Get("id"))
+	if base := must.Object("base_instructions", o.Get("base_instructions")); base.Has("text") {
+		c.add(formats.Message{Role: "system", Content: must.Text("base_instructions.text", base.Get("text"))})
 		rest := append(jsontext.Object(nil), o...)
 		rest.Drop("base_instructions")
 		raw = rest.Bytes()
 	}
 	c.meta.Add("session_meta", raw)
-	return in.Err
 }
 
 // add adds a message that the model did not generate.
@@ -96,26 +84,21 @@ func (c *codex) add(m formats.Message) int {
 }
 
 // item adds an item of the Responses API.
-func (c *codex) item(o jsontext.Object, raw []byte) error {
-	var in value.Reader
+func (c *codex) item(o jsontext.Object, raw []byte) {
 	if value.Generated(o) {
 		if !c.open {
 			c.open, c.m = true, formats.Message{Role: "assistant"}
 			c.parts = value.Content{Message: &c.m}
 		}
-		c.parts.Item(&in, o, raw)
-		return in.Err
+		c.parts.Item(o, raw)
+		return
 	}
 	c.flush(nil)
-	m, rest := value.InputItem(&in, o)
-	if in.Err != nil {
-		return in.Err
-	}
+	m, rest := value.InputItem(o)
 	at := c.add(m)
 	if len(rest) > 0 {
 		c.meta.Keep(at, "output", rest.Bytes())
 	}
-	return nil
 }
 
 // flush adds the answer that is open, with its usage.
@@ -137,58 +120,49 @@ func (c *codex) flush(usage func(call *formats.Call)) {
 }
 
 // compacted begins another root with what the model saw from then on.
-func (c *codex) compacted(o jsontext.Object) error {
+func (c *codex) compacted(o jsontext.Object) {
 	c.flush(nil)
 	c.branch, c.at = importers.BranchHistory, 0
-	var in value.Reader
 	if !o.Has("replacement_history") {
-		c.add(formats.Message{Role: "user", Content: in.Text("message", o.Get("message"))})
-		return in.Err
+		c.add(formats.Message{Role: "user", Content: must.Text("message", o.Get("message"))})
+		return
 	}
-	for raw := range jsontext.Elements(in.List("replacement_history", o.Get("replacement_history"))) {
-		item := in.Object("replacement_history", raw)
-		if in.Err != nil {
-			return in.Err
-		}
-		if err := c.item(item, raw); err != nil {
-			return err
-		}
+	for raw := range jsontext.Elements(must.List("replacement_history", o.Get("replacement_history"))) {
+		item := must.Object("replacement_history", raw)
+		c.item(item, raw)
 		if c.open { // of an earlier answer: input from now on
 			c.open = false
 			c.parts.Set()
 			c.add(c.m)
 		}
 	}
-	return in.Err
 }
 
 // event reads an event for the display.
-func (c *codex) event(l *line, o jsontext.Object) error {
-	var in value.Reader
-	switch kind := in.Text("type", o.Get("type")); kind {
+func (c *codex) event(l *line, o jsontext.Object) {
+	switch kind := must.Text("type", o.Get("type")); kind {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content",
 		"agent_reasoning_section_break":
-		return in.Err // the items say the same
+		return // the items say the same
 	case "token_count":
 		u := jsontext.ParseObject(jsontext.ParseObject(o.Get("info")).Get("last_token_usage"))
 		if u == nil {
-			return in.Err
+			return
 		}
 		c.flush(func(call *formats.Call) {
-			call.PromptTokens = in.Count("input_tokens", u.Get("input_tokens"))
-			call.CachedTokens = in.Count("cached_input_tokens", u.Get("cached_input_tokens"))
-			call.CompletionTokens = in.Count("output_tokens", u.Get("output_tokens"))
+			call.PromptTokens = must.Count("input_tokens", u.Get("input_tokens"))
+			call.CachedTokens = must.Count("cached_input_tokens", u.Get("cached_input_tokens"))
+			call.CompletionTokens = must.Count("output_tokens", u.Get("output_tokens"))
 		})
-		return in.Err
+		return
 	case "turn_aborted":
 		c.flush(nil)
-		c.failure, c.reason = outcomes.FailCancelled, in.Text("reason", o.Get("reason"))
+		c.failure, c.reason = outcomes.FailCancelled, must.Text("reason", o.Get("reason"))
 	case "error", "stream_error":
 		c.flush(nil)
-		c.failure, c.reason = outcomes.FailEngine, in.Text("message", o.Get("message"))
+		c.failure, c.reason = outcomes.FailEngine, must.Text("message", o.Get("message"))
 	case "thread_rolled_back":
 		c.record.Lose("event_msg.thread_rolled_back", "the turns that it took back stay on the path")
 	}
 	c.other(l)
-	return in.Err
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -11,59 +12,53 @@ import (
 
 // header reads the first line of a session. Of a session that was exported by
 // us, further members are columns.
-func (p *pi) header(l *line) error {
-	var in value.Reader
+func (p *pi) header(l *line) {
 	row := &p.found.Row
-	row.TrajectoryID = in.ID("id", l.Get("id"))
-	ours := in.Text("harness", l.Get("harness")) == "rollmill"
+	row.TrajectoryID = must.ID("id", l.Get("id"))
+	ours := must.Text("harness", l.Get("harness")) == "rollmill"
 	for _, f := range l.Object {
 		if f.Key == "type" || f.Key == "id" || len(f.Raw) == 0 || string(f.Raw) == "null" {
 			continue
 		}
-		if !ours || !p.column(&in, f.Key, f.Raw) {
+		if !ours || !p.column(f.Key, f.Raw) {
 			p.meta.Add(f.Key, f.Raw)
 		}
 	}
-	return in.Err
 }
 
 // column reads a member that our export writes, and reports whether it is one.
-func (p *pi) column(in *value.Reader, key string, v []byte) bool {
+func (p *pi) column(key string, v []byte) bool {
 	row := &p.found.Row
 	switch key {
 	case "harness", "run", "group_id": // run and groups are given anew
 	case "name", "example_id":
-		row.ExampleID = in.Text(key, v)
+		row.ExampleID = must.Text(key, v)
 	case "epoch":
-		if n := in.Whole(key, v); n != nil {
+		if n := must.Whole(key, v); n != nil {
 			epoch := int32(*n)
 			p.found.Epoch = &epoch
 		}
 	case "generation":
-		p.found.Attempt = in.Whole(key, v)
+		p.found.Attempt = must.Whole(key, v)
 	case "model":
-		p.model = in.Text(key, v)
+		p.model = must.Text(key, v)
 	case "status":
-		row.Status = known(in, key, v, outcomes.Statuses)
+		row.Status = known(key, v, outcomes.Statuses)
 	case "stop_reason":
-		row.StopReason = known(in, key, v, outcomes.StopReasons)
+		row.StopReason = known(key, v, outcomes.StopReasons)
 	case "error":
-		row.Error = in.Text(key, v)
+		row.Error = must.Text(key, v)
 	case "reward":
-		row.Reward = in.Number(key, v)
+		row.Reward = must.Number(key, v)
 	case "rewards":
-		p.rewards(in, v)
+		p.rewards(v)
 	case "tools":
-		tools, err := value.ChatTools(v)
-		if err != nil {
-			in.Fail("%w", err)
-		}
-		p.conversation.Offer(tools)
+		p.conversation.Offer(value.Tools(v))
 	case "example":
-		in.Object(key, v)
+		must.Object(key, v)
 		row.Example = jsontext.Compact(v)
 	case "metadata":
-		for _, f := range in.Object(key, v) {
+		for _, f := range must.Object(key, v) {
 			p.meta.Add(f.Key, f.Raw)
 		}
 	default:
@@ -72,18 +67,18 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 	return true
 }
 
-func known(in *value.Reader, key string, v []byte, list []string) string {
-	text := in.Text(key, v)
+func known(key string, v []byte, list []string) string {
+	text := must.Text(key, v)
 	if text != "" && !slices.Contains(list, text) {
-		in.Fail("unknown %s %q; use one of %v", key, text, list)
+		must.Fail("unknown %s %q; use one of %v", key, text, list)
 	}
 	return text
 }
 
 // rewards reads the components of a reward, numbers by name.
-func (p *pi) rewards(in *value.Reader, v []byte) {
-	for _, c := range in.Object("rewards", v) {
-		r := formats.NamedReward{Name: c.Key, Value: in.Number("rewards."+c.Key, c.Raw)}
+func (p *pi) rewards(v []byte) {
+	for _, c := range must.Object("rewards", v) {
+		r := formats.NamedReward{Name: c.Key, Value: must.Number("rewards."+c.Key, c.Raw)}
 		if r.Value == nil {
 			r.Failure = outcomes.RewardMissing
 		}

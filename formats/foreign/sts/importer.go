@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -31,13 +32,19 @@ type line struct {
 	jsontext.Object
 }
 
+// read calls a function that reads the line.
+func (l *line) read(with func(l *line)) {
+	defer must.At("line %d", l.number)
+	with(l)
+}
+
 // kind returns the line's type.
 func (l *line) kind() string { return jsontext.Unquote(l.Get("type")) }
 
 // dialects are the readers, by whether they know a line that only they write.
 var dialects = []struct {
 	knows func(first bool, l *line) bool
-	read  func(s *session, lines []line) error
+	read  func(s *session, lines []*line)
 }{
 	{func(first bool, l *line) bool {
 		return l.kind() == "session" && (l.Has("harness") || l.Has("version") || l.Has("id"))
@@ -51,19 +58,14 @@ var dialects = []struct {
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	lines, err := split(r)
-	if err != nil {
-		return nil, err
-	}
-	for i := range lines {
+	lines := split(r)
+	for i, l := range lines {
 		for _, d := range dialects {
-			if !d.knows(i == 0, &lines[i]) {
+			if !d.knows(i == 0, l) {
 				continue
 			}
 			s := &session{record: r, nodes: map[string]int{}, parents: map[int]bool{}}
-			if err := d.read(s, lines); err != nil {
-				return nil, err
-			}
+			d.read(s, lines)
 			return []importers.Item{s.item()}, nil
 		}
 	}
@@ -72,18 +74,16 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // split reads the lines, which are objects.
-func split(r *importers.Record) (lines []line, err error) {
+func split(r *importers.Record) (lines []*line) {
 	number := 0
 	for text := range bytes.Lines(r.Data) {
 		number++
-		if len(bytes.TrimSpace(text)) == 0 {
-			continue
+		if len(bytes.TrimSpace(text)) > 0 {
+			l := &line{number: number}
+			l.read(func(l *line) { l.raw = value.ObjectText(r, text) })
+			l.Object = jsontext.ParseObject(l.raw)
+			lines = append(lines, l)
 		}
-		raw, err := value.ObjectText(r, text)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
-		}
-		lines = append(lines, line{number, raw, jsontext.ParseObject(raw)})
 	}
-	return lines, nil
+	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -22,14 +23,14 @@ func (c *Content) Text(v []byte) {
 
 // Read yields the parts of a content, a list of objects. It adds a content that is
 // a text.
-func (c *Content) Read(in *Reader, v []byte) iter.Seq2[jsontext.Object, []byte] {
+func (c *Content) Read(v []byte) iter.Seq2[jsontext.Object, []byte] {
 	return func(yield func(o jsontext.Object, part []byte) bool) {
 		if len(v) > 0 && v[0] == '"' {
 			c.Text(v)
 			return
 		}
-		for part := range jsontext.Elements(in.List("content", v)) {
-			if !yield(in.Object("content", part), part) {
+		for part := range jsontext.Elements(must.List("content", v)) {
+			if !yield(must.Object("content", part), part) {
 				return
 			}
 		}

@@ -6,52 +6,58 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Message reads a chat message that a file stores, in the manner of the chat
 // completions API; its tool calls have one of the forms of ToolCall. rest are the
-// members with a value that formats.Message has no field for. An error names the
-// member that has a wrong type: nothing is read as empty that is not.
-func Message(raw []byte) (m formats.Message, rest jsontext.Object, err error) {
+// members with a value that formats.Message has no field for. A member that has a wrong
+// type ends the record: nothing is read as empty that is not.
+func Message(raw []byte) (m formats.Message, rest jsontext.Object) {
 	m = formats.Message{Parent: -1, Call: -1}
 	if len(raw) == 0 || raw[0] != '{' {
-		return m, nil, fmt.Errorf("a message is %s, not an object", importers.Brief(raw))
+		must.Fail("a message is %s, not an object", importers.Brief(raw))
 	}
-	var in Reader
 	var rests Rests
 	for key, v := range jsontext.Members(raw) {
 		switch {
 		case string(v) == "null":
 		case string(key) == "tool_calls":
-			for raw := range jsontext.Elements(in.List("tool_calls", v)) {
-				call, rest := in.ToolCall(raw)
+			for raw := range jsontext.Elements(must.List("tool_calls", v)) {
+				call, rest := ToolCall(raw)
 				m.ToolCalls = append(m.ToolCalls, call)
 				rests.Add(rest)
 			}
 		default:
 			known, err := ReadField(&m, key, v)
 			if err != nil {
-				return m, nil, err
+				importers.Refuse(err)
 			}
 			if !known {
 				rest = append(rest, jsontext.Member{Key: string(key), Raw: v})
 			}
 		}
 	}
-	if in.Err != nil {
-		return m, nil, in.Err
-	}
 	if more := rests.JSON(); more != nil {
 		rest = append(rest, jsontext.Member{Key: "tool_calls", Raw: more})
 	}
 	if m.Role == "" {
-		return m, nil, fmt.Errorf("a message has no role: %s", importers.Brief(raw))
+		must.Fail("a message has no role: %s", importers.Brief(raw))
 	}
 	if m.ContentParts != "" && len(m.Content) > 0 && OnlyText(m.ContentParts) {
 		m.ContentParts = "" // one part of text is the same as the text
 	}
-	return m, rest, nil
+	return m, rest
+}
+
+// Messages reads a list of messages.
+func Messages(field string, list []byte) (out []importers.Read) {
+	must.Each(field, must.List(field, list), func(raw []byte) {
+		m, rest := Message(raw)
+		out = append(out, importers.Read{Message: m, Others: rest})
+	})
+	return out
 }
 
 // ReadField adds one member of a message, other than null and tool calls, to m,
@@ -73,17 +79,16 @@ func ReadField(m *formats.Message, key, v []byte) (known bool, err error) {
 }
 
 // ToolCall reads a tool call in one of the forms of ReadCall, or as JSON text.
-func (r *Reader) ToolCall(v []byte) (t formats.ToolCall, rest jsontext.Object) {
+func ToolCall(v []byte) (t formats.ToolCall, rest jsontext.Object) {
 	if len(v) > 0 && v[0] == '"' {
 		if v = []byte(jsontext.Unquote(v)); !jsontext.Valid(v) {
-			r.fail("a tool call", v, "JSON")
-			return t, nil
+			must.Fail("a tool call is %s, not JSON", importers.Brief(v))
 		}
 		v = v[jsontext.Space(v, 0):]
 	}
-	r.Object("a tool call", v)
+	must.Object("a tool call", v)
 	if t, rest = ReadCall(v, jsontext.AnyText); t.Name == "" {
-		r.Fail("a tool call has no function with a name: %s", importers.Brief(v))
+		must.Fail("a tool call has no function with a name: %s", importers.Brief(v))
 	}
 	return t, rest
 }
@@ -202,6 +207,15 @@ func toolList(v []byte) (string, error) {
 		return "", nil
 	}
 	return text, nil
+}
+
+// Tools is ChatTools of what must be definitions of tools.
+func Tools(v []byte) string {
+	text, err := ChatTools(v)
+	if err != nil {
+		importers.Refuse(err)
+	}
+	return text
 }
 
 // ChatTools returns the definitions of tools as JSON text, "" for none: of an array, or

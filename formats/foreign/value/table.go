@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -71,11 +72,11 @@ func ID(v []byte) string {
 
 // TokenIDs reads a list of token ids, or a text with one.
 func TokenIDs(v []byte) ([]int32, error) {
-	return numbers(v, "a token id", func(v []byte) (int32, bool) { return tokenID(bytes.TrimSuffix(v, []byte(".0"))) })
+	return numbers(v, "a token id", func(v []byte) (int32, bool) { return must.TokenID(bytes.TrimSuffix(v, []byte(".0"))) })
 }
 
 // Logprobs reads a list of log probabilities, or a text with one.
-func Logprobs(v []byte) ([]float32, error) { return numbers(v, "a logprob", logprob) }
+func Logprobs(v []byte) ([]float32, error) { return numbers(v, "a logprob", must.Logprob) }
 
 // Array returns the text of a list: JSON text as it is, a list as compact JSON.
 func Array(v []byte) (string, error) {
@@ -100,7 +101,7 @@ func numbers[T any](v []byte, what string, number func(v []byte) (T, bool)) ([]T
 	if len(v) == 0 || v[0] != '[' || !jsontext.Valid(v) {
 		return nil, fmt.Errorf("%s is not a list of numbers", importers.Brief(v))
 	}
-	out, bad := list(v, number)
+	out, bad := must.Numbers(v, number)
 	if bad != nil {
 		return nil, fmt.Errorf("%s is not %s", importers.Brief(bad), what)
 	}

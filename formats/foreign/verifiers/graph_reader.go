@@ -3,11 +3,11 @@ package verifiers
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/training"
@@ -39,89 +39,65 @@ type knownNode struct {
 	child   bool   // it has a continuation
 }
 
-func (g *graphReader) read(o jsontext.Object) (err error) {
-	var in value.Reader
-	if g.tools, err = value.ChatTools(o.Get("tools")); err != nil {
-		return err
-	}
+func (g *graphReader) read(o jsontext.Object) {
+	g.tools = value.Tools(o.Get("tools"))
 	g.calls = map[int64]jsontext.Object{}
 	var failed []jsontext.Object
-	for raw := range jsontext.Elements(in.List("calls", o.Get("calls"))) {
-		c := in.Object("calls", raw)
-		if at := in.Whole("calls.node", c.Get("node")); at != nil {
+	for raw := range jsontext.Elements(must.List("calls", o.Get("calls"))) {
+		c := must.Object("calls", raw)
+		if at := must.Whole("calls.node", c.Get("node")); at != nil {
 			g.calls[*at] = c
 		} else {
 			failed = append(failed, c)
 		}
 	}
-	nodes := in.List("nodes", o.Get("nodes"))
-	if in.Err != nil {
-		return in.Err
-	}
-	if err := value.Each("nodes", nodes, g.node); err != nil {
-		return err
-	}
+	nodes := must.List("nodes", o.Get("nodes"))
+	must.Each("nodes", nodes, g.node)
 	g.unused()
 	for _, c := range failed {
-		call, err := g.call(c)
-		if err != nil {
-			return err
-		}
+		call := g.call(c)
 		call.Tools = -1
 		g.conversation.Calls = append(g.conversation.Calls, call)
 	}
-	return nil
 }
 
-func (g *graphReader) node(raw []byte) error {
-	var in value.Reader
+func (g *graphReader) node(raw []byte) {
 	at := len(g.nodes)
-	o := in.Object("node", raw)
+	o := must.Object("node", raw)
 	parent := int64(-1)
-	if p := in.Whole("parent", o.Get("parent")); p != nil {
+	if p := must.Whole("parent", o.Get("parent")); p != nil {
 		parent = *p
 	}
 	n := knownNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
-	ids := in.IDs("token_ids", o.Get("token_ids"))
-	logprobs := in.Logprobs("logprobs", o.Get("logprobs"))
+	ids := must.IDs("token_ids", o.Get("token_ids"))
+	logprobs := must.Logprobs("logprobs", o.Get("logprobs"))
 	if parent < -1 || parent >= int64(at) {
-		in.Fail("parent %d does not come before it", parent)
+		must.Fail("parent %d does not come before it", parent)
 	}
-	if in.Err != nil {
-		return in.Err
-	}
-	m, rest, err := value.Message(o.Get("message"))
-	if err != nil {
-		return err
-	}
+	m, rest := value.Message(o.Get("message"))
 	g.meta.AllOfMessage(at, rest)
-	if n.tools, err = value.ChatTools(o.Get("tools")); err != nil {
-		return err
-	}
+	n.tools = value.Tools(o.Get("tools"))
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)
 	g.conversation.Continue(int(parent))
 	if !n.sampled {
 		g.nodes[at].tokens = ids
 		g.conversation.Input(m)
-	} else if err := g.answer(at, int(parent), m, o, ids, logprobs); err != nil {
-		return err
-	} else if err := g.credit(at, &o); err != nil {
-		return err
+	} else {
+		g.answer(at, int(parent), m, o, ids, logprobs)
+		g.credit(at, &o)
 	}
 	for f := range value.Rest(o, "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools") {
 		g.keep(at, f.Key, f.Raw)
 	}
-	return nil
 }
 
 // credit reads the advantages and the weights in the losses of an answer, which the node's
 // consumer gave it, and takes them out of its members. Weights that are not one for all
 // of its tokens have no column: they stay members, and so block what they would falsify.
-func (g *graphReader) credit(at int, o *jsontext.Object) error {
-	var in value.Reader
+func (g *graphReader) credit(at int, o *jsontext.Object) {
 	n := len(g.conversation.Messages[at].TokenIDs)
-	if list := in.Logprobs("advantages", o.Get("advantages")); n > 0 && len(list) == n {
+	if list := must.Logprobs("advantages", o.Get("advantages")); n > 0 && len(list) == n {
 		a := training.MessageAdvantage{Message: int32(at), Tokens: list}
 		for _, v := range list {
 			a.Value += float64(v) / float64(n)
@@ -129,15 +105,15 @@ func (g *graphReader) credit(at int, o *jsontext.Object) error {
 		g.advantages = append(g.advantages, a)
 		o.Drop("advantages")
 	}
-	reference, mask := in.Logprobs("reference_logprobs", o.Get("reference_logprobs")), slices.Collect(jsontext.Elements(o.Get("mask")))
+	reference, mask := must.Logprobs("reference_logprobs", o.Get("reference_logprobs")), slices.Collect(jsontext.Elements(o.Get("mask")))
 	var losses []training.MessageLoss
-	for name, raw := range jsontext.Members(in.Object("loss_weights", o.Get("loss_weights")).Bytes()) {
+	for name, raw := range jsontext.Members(must.Object("loss_weights", o.Get("loss_weights")).Bytes()) {
 		l := training.MessageLoss{Message: int32(at), Loss: string(name)}
-		for k, w := range in.Logprobs("loss_weights", raw) {
+		for k, w := range must.Logprobs("loss_weights", raw) {
 			switch {
 			case k >= len(mask) || string(mask[k]) != "true":
 			case l.Weight != 0 && l.Weight != float64(w) || w == 0:
-				return in.Err
+				return
 			default:
 				l.Weight = float64(w)
 			}
@@ -146,7 +122,7 @@ func (g *graphReader) credit(at int, o *jsontext.Object) error {
 			l.Reference = reference
 		}
 		if l.Weight == 0 || !slices.Contains(training.Losses, l.Loss) || l.Loss == training.LossRefKL && len(reference) != n {
-			return in.Err
+			return
 		}
 		losses = append(losses, l)
 	}
@@ -154,7 +130,6 @@ func (g *graphReader) credit(at int, o *jsontext.Object) error {
 		g.losses = append(g.losses, losses...)
 		o.Drop("loss_weights")
 	}
-	return in.Err
 }
 
 func (g *graphReader) keep(at int, key string, v []byte) {
@@ -183,17 +158,12 @@ func (g *graphReader) branch(parent int64, sampled bool) string {
 
 // answer adds an answer with its call and its tokens.
 func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32,
-	logprobs []float32) error {
+	logprobs []float32) {
 	c := g.calls[int64(at)]
-	call, err := g.call(c)
-	if err != nil {
-		return err
-	}
+	call := g.call(c)
 	m.FinishReason = jsontext.Unquote(c.Get("finish_reason"))
 	if len(ids) > 0 {
-		if err := g.tokens(at, parent, &m, ids, o.Get("mask")); err != nil {
-			return err
-		}
+		g.tokens(at, parent, &m, ids, o.Get("mask"))
 	}
 	m.Logprobs = logprobs
 	if len(logprobs) == 0 {
@@ -204,7 +174,6 @@ func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Objec
 	for _, key := range []string{"usage", "policy", "error"} {
 		g.keep(at, "call_"+key, c.Get(key))
 	}
-	return nil
 }
 
 func (g *graphReader) toolsAt(at, parent int) string {
@@ -217,13 +186,13 @@ func (g *graphReader) toolsAt(at, parent int) string {
 
 // tokens sets the tokens of an answer: those that its mask marks, which are
 // adjacent; before them is the end of its prompt.
-func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
+func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) {
 	first, last, n := -1, -1, 0
 	for v := range jsontext.Elements(mask) {
 		if jsontext.IsTrue(v) || string(v) == "1" {
 			if last >= 0 && last != n-1 {
 				g.record.Lose("nodes.mask", "sampled tokens with others between them")
-				return nil
+				return
 			}
 			if last = n; first < 0 {
 				first = n
@@ -232,11 +201,11 @@ func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, ma
 		n++
 	}
 	if n != len(ids) {
-		return fmt.Errorf("%d values of mask for %d token_ids", n, len(ids))
+		must.Fail("%d values of mask for %d token_ids", n, len(ids))
 	}
 	if first < 0 {
 		g.nodes[at].tokens = ids
-		return nil
+		return
 	}
 	if delta, known := g.delta(parent); known {
 		m.PromptDeltaIDs = append(delta, ids[:first]...)
@@ -244,7 +213,6 @@ func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, ma
 	m.TokenIDs = ids[first : last+1]
 	g.nodes[at].tokens, g.nodes[at].known = ids[last+1:], true
 	g.source = "nodes.token_ids"
-	return nil
 }
 
 // delta returns the tokens after the nearest answer with tokens among a node and
@@ -279,24 +247,23 @@ func (g *graphReader) unused() {
 }
 
 // call reads a call of the model; nil for one that was not recorded.
-func (g *graphReader) call(o jsontext.Object) (formats.Call, error) {
-	var in value.Reader
-	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: in.Text("calls.model", o.Get("model")),
-		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}
-	config := in.Object("agent.config", g.agent.Get("config"))
+func (g *graphReader) call(o jsontext.Object) formats.Call {
+	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: must.Text("calls.model", o.Get("model")),
+		Endpoint: must.Text("calls.endpoint", o.Get("endpoint"))}
+	config := must.Object("agent.config", g.agent.Get("config"))
 	call.Model = cmp.Or(call.Model, jsontext.Unquote(config.Get("model")))
-	call.Sampling = jsontext.Compact(value.Without(in.Object("calls.sampling", o.Get("sampling"))).Bytes())
-	u := in.Object("calls.usage", o.Get("usage"))
-	call.CachedTokens = in.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))
+	call.Sampling = jsontext.Compact(value.Without(must.Object("calls.sampling", o.Get("sampling"))).Bytes())
+	u := must.Object("calls.usage", o.Get("usage"))
+	call.CachedTokens = must.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))
 	// the former is without the latter
-	call.PromptTokens = in.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens
-	call.CompletionTokens = in.Count("usage.completion_tokens", u.Get("completion_tokens"))
-	span := in.Object("calls.time", o.Get("time"))
+	call.PromptTokens = must.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens
+	call.CompletionTokens = must.Count("usage.completion_tokens", u.Get("completion_tokens"))
+	span := must.Object("calls.time", o.Get("time"))
 	if began, ended := value.Micros(span.Get("start")), value.Micros(span.Get("end")); began > 0 && ended > began {
 		call.LatencyMS = (ended - began) / 1000
 	}
-	if e := in.Object("calls.error", o.Get("error")); e != nil {
-		call.Error = in.Text("error.type", e.Get("type")) + ": " + in.Text("error.message", e.Get("message"))
+	if e := must.Object("calls.error", o.Get("error")); e != nil {
+		call.Error = must.Text("error.type", e.Get("type")) + ": " + must.Text("error.message", e.Get("message"))
 	}
-	return call, in.Err
+	return call
 }

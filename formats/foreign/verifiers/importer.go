@@ -25,17 +25,14 @@ var Importer = importers.Format{
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
-	o, err := value.Object(r, r.Data)
-	if err != nil {
-		return nil, err
-	}
+	o := value.Object(r, r.Data)
 	switch {
 	case o.Has("traces"):
-		return readEpisode(r, o)
+		return readEpisode(r, o), nil
 	case o.Has("nodes"): // a trace without its episode
-		return importers.One(readTrace(r, o, nil))
+		return []importers.Item{readTrace(r, o, nil)}, nil
 	case o.Has("completion") || o.Has("trajectory") || o.Has("example_id"):
-		return importers.One(result(o))
+		return []importers.Item{result(o)}, nil
 	}
 	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
 }

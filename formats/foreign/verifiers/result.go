@@ -2,11 +2,11 @@ package verifiers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -15,11 +15,10 @@ import (
 // result converts a row of results.jsonl. Its steps, when it has them, give the
 // calls and their tokens; else every message of the assistant in its completion
 // was sampled.
-func result(o jsontext.Object) (x importers.Item, err error) {
-	var in value.Reader
+func result(o jsontext.Object) (x importers.Item) {
 	row := &x.Row
-	row.ExampleID = in.ID("example_id", o.Get("example_id"))
-	row.TrajectoryID = in.ID("trajectory_id", o.Get("trajectory_id"))
+	row.ExampleID = must.ID("example_id", o.Get("example_id"))
+	row.TrajectoryID = must.ID("trajectory_id", o.Get("trajectory_id"))
 	var example jsontext.Object
 	for _, key := range []string{"example_id", "answer", "info"} {
 		if o.Has(key) {
@@ -27,27 +26,17 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 		}
 	}
 	row.Example = jsontext.Compact(example.Bytes())
-	tools, err := value.ChatTools(o.Get("tool_defs"))
-	if err != nil {
-		return x, err
-	}
 	var s steps
-	s.conversation.Offer(tools)
-	list := in.List("trajectory", o.Get("trajectory"))
-	if in.Err != nil {
-		return x, in.Err
-	}
+	s.conversation.Offer(value.Tools(o.Get("tool_defs")))
+	list := must.List("trajectory", o.Get("trajectory"))
 	if len(list) > len("[]") {
-		err = value.Each("trajectory", list, s.step)
+		must.Each("trajectory", list, s.step)
 	} else {
-		err = s.plain(o)
-	}
-	if err != nil {
-		return x, err
+		s.plain(o)
 	}
 	s.conversation.Into(row)
 	row.TokenSource = s.source
-	metrics := in.Object("metrics", o.Get("metrics"))
+	metrics := must.Object("metrics", o.Get("metrics"))
 	for f := range value.Rest(o, "example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs",
 		"trajectory", "trajectory_id") {
 		if string(metrics.Get(f.Key)) != string(f.Raw) { // the metrics are repeated beside
@@ -56,21 +45,21 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 	}
 	s.meta.Add("error", o.Get("error"))
 	row.Metadata = s.meta.String()
-	timing := in.Object("timing", o.Get("timing"))
+	timing := must.Object("timing", o.Get("timing"))
 	times(row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
-	resultStatus(&in, row, o)
-	if reward := in.Number("reward", o.Get("reward")); row.Status != outcomes.StatusFailed {
+	resultStatus(row, o)
+	if reward := must.Number("reward", o.Get("reward")); row.Status != outcomes.StatusFailed {
 		row.Reward = reward // of a failed rollout it is 0
 	}
-	return x, in.Err
+	return x
 }
 
 // resultStatus sets the status by the error, and by what stopped the rollout.
-func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
+func resultStatus(row *formats.Trajectory, o jsontext.Object) {
 	if v := o.Get("error"); len(v) > 0 && string(v) != "null" {
 		kind, text := "", jsontext.Unquote(v)
 		if e := jsontext.ParseObject(v); e != nil {
-			kind, text = in.Text("error.error", e.Get("error")), in.Text("error.message", e.Get("message"))
+			kind, text = must.Text("error.error", e.Get("error")), must.Text("error.message", e.Get("message"))
 		}
 		if kind != "" {
 			text = kind + ": " + text
@@ -78,7 +67,7 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 		importers.Fail(row, cmp.Or(failures[kind], outcomes.FailInternal), text)
 		return
 	}
-	stop, cut := truncation(in, o)
+	stop, cut := truncation(o)
 	switch {
 	case string(o.Get("is_completed")) == "false":
 		row.Status, row.FailureClass = outcomes.StatusFailed, outcomes.FailUnfinished
@@ -96,8 +85,8 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 // for a time limit, after which the library does not set is_truncated. A
 // single-turn environment always ends by max_turns_reached, so that an answer
 // that is_truncated was cut by its length.
-func truncation(in *value.Reader, o jsontext.Object) (stop string, cut bool) {
-	stop = truncations[in.Text("stop_condition", o.Get("stop_condition"))]
+func truncation(o jsontext.Object) (stop string, cut bool) {
+	stop = truncations[must.Text("stop_condition", o.Get("stop_condition"))]
 	switch {
 	case stop == outcomes.StopTimeout || !o.Has("is_truncated"):
 		return stop, stop != ""
@@ -117,101 +106,69 @@ type steps struct {
 }
 
 // plain reads the prompt and the completion: messages, or texts.
-func (s *steps) plain(o jsontext.Object) error {
+func (s *steps) plain(o jsontext.Object) {
 	for _, key := range []string{"prompt", "completion"} {
-		messages, err := messages(key, o.Get(key))
-		if err != nil {
-			return err
-		}
-		for _, m := range messages {
+		for _, m := range messages(key, o.Get(key)) {
 			at := len(s.conversation.Messages)
 			if key == "completion" && m.Role == "assistant" {
 				s.conversation.Sampled(m.Message, formats.Call{Target: true})
 			} else {
 				s.conversation.Input(m.Message)
 			}
-			s.meta.AllOfMessage(at, m.others)
+			s.meta.AllOfMessage(at, m.Others)
 		}
 	}
-	return nil
-}
-
-// read is a message and its members that have no column.
-type read struct {
-	formats.Message
-	others jsontext.Object
 }
 
 // messages reads a list of messages, or a text: of the user, or of the model in
 // a completion.
-func messages(field string, v []byte) (out []read, err error) {
+func messages(field string, v []byte) []importers.Read {
+	role := "user"
+	if field == "completion" {
+		role = "assistant"
+	}
 	if len(v) > 0 && v[0] == '"' {
-		role := "user"
-		if field == "completion" {
-			role = "assistant"
-		}
-		return []read{{Message: formats.Message{Role: role, Content: jsontext.Unquote(v)}}}, nil
+		return []importers.Read{{Message: formats.Message{Role: role, Content: jsontext.Unquote(v)}}}
 	}
-	var in value.Reader
-	for raw := range jsontext.Elements(in.List(field, v)) {
-		var m read
-		m.Message, m.others, err = value.Message(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
+	out := value.Messages(field, v)
+	for i := range out {
+		if out[i].Role == "text" { // of the completions API
+			out[i].Role = role
 		}
-		if m.Role == "text" { // of the completions API
-			if m.Role = "user"; field == "completion" {
-				m.Role = "assistant"
-			}
-		}
-		out = append(out, m)
 	}
-	return out, in.Err
+	return out
 }
 
 // step adds a step: it has the whole prompt of a call, and its answer.
-func (s *steps) step(raw []byte) error {
-	var in value.Reader
-	o := in.Object("step", raw)
-	if in.Err != nil {
-		return in.Err
-	}
-	prompt, err := messages("prompt", o.Get("prompt"))
-	if err != nil {
-		return err
-	}
-	answers, err := messages("completion", o.Get("completion"))
-	if err != nil {
-		return err
-	}
+func (s *steps) step(raw []byte) {
+	o := must.Object("step", raw)
+	prompt, answers := messages("prompt", o.Get("prompt")), messages("completion", o.Get("completion"))
 	s.follow(prompt)
 	for i, m := range answers {
 		at := len(s.conversation.Messages)
 		if m.Role != "assistant" {
 			s.conversation.Input(m.Message)
-		} else if err := s.answer(o, m.Message, i == len(answers)-1); err != nil {
-			return err
+		} else {
+			s.answer(o, m.Message, i == len(answers)-1)
 		}
-		s.meta.AllOfMessage(at, m.others)
+		s.meta.AllOfMessage(at, m.Others)
 	}
-	return nil
 }
 
 // answer adds an answer; the last one of a step has its call's tokens.
-func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
-	var in value.Reader
+func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) {
 	response := jsontext.ParseObject(o.Get("response"))
 	usage := jsontext.ParseObject(response.Get("usage"))
-	call := formats.Call{Target: true, Model: in.Text("response.model", response.Get("model"))}
+	call := formats.Call{Target: true, Model: must.Text("response.model", response.Get("model"))}
 	at := len(s.conversation.Messages)
 	if last {
-		call.PromptTokens = in.Count("usage.prompt_tokens", usage.Get("prompt_tokens"))
-		call.CompletionTokens = in.Count("usage.completion_tokens", usage.Get("completion_tokens"))
-		m.FinishReason = in.Text("finish_reason", jsontext.ParseObject(response.Get("message")).Get("finish_reason"))
-		t := in.Object("tokens", o.Get("tokens"))
-		m.TokenIDs = in.IDs("tokens.completion_ids", t.Get("completion_ids"))
-		m.Logprobs = in.Logprobs("tokens.completion_logprobs", t.Get("completion_logprobs"))
-		m.PromptDeltaIDs, m.PrefixBreak = s.conversation.PromptDelta(in.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
+		call.PromptTokens = must.Count("usage.prompt_tokens", usage.Get("prompt_tokens"))
+		call.CompletionTokens = must.Count("usage.completion_tokens", usage.Get("completion_tokens"))
+		m.FinishReason = must.Text("finish_reason", jsontext.ParseObject(response.Get("message")).Get("finish_reason"))
+		t := must.Object("tokens", o.Get("tokens"))
+		m.TokenIDs = must.IDs("tokens.completion_ids", t.Get("completion_ids"))
+		m.Logprobs = must.Logprobs("tokens.completion_logprobs", t.Get("completion_logprobs"))
+		m.PromptDeltaIDs, m.PrefixBreak = s.conversation.PromptDelta(must.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
 		if len(m.TokenIDs) > 0 {
 			s.source = "tokens.completion_ids"
 		}
@@ -223,7 +180,6 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 		}
 	}
 	s.conversation.Sampled(m, call)
-	return in.Err
 }
 
 // keepTokens keeps what a step says of its tokens, except masks that say nothing.
@@ -245,7 +201,7 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 
 // follow goes along the messages that are there already, and adds the rest of a
 // prompt.
-func (s *steps) follow(prompt []read) {
+func (s *steps) follow(prompt []importers.Read) {
 	s.conversation.Continue(-1)
 	for _, m := range prompt {
 		at := s.conversation.Find(&m.Message, nil)
@@ -254,7 +210,7 @@ func (s *steps) follow(prompt []read) {
 				m.Branch = importers.BranchHistory
 			}
 			at = s.conversation.Input(m.Message)
-			s.meta.AllOfMessage(at, m.others)
+			s.meta.AllOfMessage(at, m.Others)
 		}
 		s.conversation.Continue(at)
 	}

@@ -1,10 +1,9 @@
 package verifiers
 
 import (
-	"fmt"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -13,29 +12,23 @@ import (
 const maxVersion = 1 // of traces
 
 // readTrace converts a trace; e is nil when it is in no episode.
-func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item, err error) {
-	var in value.Reader
-	if v := in.Whole("version", o.Get("version")); v != nil && *v > maxVersion {
-		return x, fmt.Errorf("version %d of traces is not known; known is %d", *v, maxVersion)
+func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item) {
+	if v := must.Whole("version", o.Get("version")); v != nil && *v > maxVersion {
+		must.Fail("version %d of traces is not known; known is %d", *v, maxVersion)
 	}
 	row := &x.Row
-	row.TrajectoryID = in.ID("id", o.Get("id"))
-	readTask(&in, row, o.Get("task"))
-	agent := in.Object("agent", o.Get("agent"))
+	row.TrajectoryID = must.ID("id", o.Get("id"))
+	readTask(row, o.Get("task"))
+	agent := must.Object("agent", o.Get("agent"))
 	g := graphReader{record: r, agent: agent, target: string(agent.Get("trainable")) != "false"}
-	if in.Err != nil {
-		return x, in.Err
-	}
 	if e != nil {
 		x.Epoch, g.version = e.epoch, e.version
 		g.meta.Add("episode", e.meta)
-		if name := in.Text("agent.name", agent.Get("name")); len(e.several) > 1 && row.ExampleID != "" {
+		if name := must.Text("agent.name", agent.Get("name")); len(e.several) > 1 && row.ExampleID != "" {
 			row.ExampleID += "/" + name // the agents of an episode do different work
 		}
 	}
-	if err := g.read(o); err != nil {
-		return x, err
-	}
+	g.read(o)
 	g.conversation.Into(row)
 	row.Advantages, row.Losses = g.advantages, g.losses
 	row.TokenSource = g.source
@@ -43,10 +36,10 @@ func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.I
 		g.meta.Add(f.Key, f.Raw)
 	}
 	row.Metadata = g.meta.String()
-	times(row, in.Object("timing", o.Get("timing")))
-	status(&in, row, o)
-	readRewards(&in, row, in.Object("rewards", o.Get("rewards")))
-	return x, in.Err
+	times(row, must.Object("timing", o.Get("timing")))
+	status(row, o)
+	readRewards(row, must.Object("rewards", o.Get("rewards")))
+	return x
 }
 
 // times sets when the rollout began, and when its last phase ended.
@@ -70,12 +63,12 @@ var truncations = map[string]string{
 }
 
 // status sets the status of a rollout by ok, its errors and what stopped it.
-func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
+func status(row *formats.Trajectory, o jsontext.Object) {
 	ok := len(o.Get("errors")) <= len("[]")
 	if o.Has("ok") {
 		ok = jsontext.IsTrue(o.Get("ok"))
 	}
-	stop, cut := truncation(in, o)
+	stop, cut := truncation(o)
 	if !cut && jsontext.IsTrue(o.Get("is_timeout")) {
 		stop, cut = outcomes.StopTimeout, true
 	}
@@ -86,7 +79,7 @@ func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 			otherwise = outcomes.FailNoCalls
 		}
 		row.Status = outcomes.StatusFailed
-		row.FailureClass, row.Error = readFailure(in, o, otherwise)
+		row.FailureClass, row.Error = readFailure(o, otherwise)
 		if row.FailureClass == outcomes.FailTimeout {
 			row.StopReason = outcomes.StopTimeout
 		}
@@ -99,18 +92,18 @@ func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 
 // readRewards reads the components {name: {score, weight}}. The total is missing
 // when a component is, or when the rollout failed.
-func readRewards(in *value.Reader, row *formats.Trajectory, list jsontext.Object) {
+func readRewards(row *formats.Trajectory, list jsontext.Object) {
 	total, all := 0.0, len(list) > 0
 	for _, c := range list {
 		n := formats.NamedReward{Name: c.Key, Weight: 1}
 		if len(c.Raw) > 0 && c.Raw[0] == '{' {
 			o := jsontext.ParseObject(c.Raw)
-			n.Value = in.Number("rewards."+c.Key+".score", o.Get("score"))
-			if w := in.Number("rewards."+c.Key+".weight", o.Get("weight")); w != nil {
+			n.Value = must.Number("rewards."+c.Key+".score", o.Get("score"))
+			if w := must.Number("rewards."+c.Key+".weight", o.Get("weight")); w != nil {
 				n.Weight = *w
 			}
 		} else {
-			n.Value = in.Number("rewards."+c.Key, c.Raw)
+			n.Value = must.Number("rewards."+c.Key, c.Raw)
 		}
 		if n.Value == nil {
 			all, n.Failure = false, outcomes.RewardMissing
