@@ -32,8 +32,8 @@ func (b *builder) exchange(raw []byte) {
 	tools := value.Tools(request.Get("tools"))
 	prompt := value.Messages("request.messages", request.Get("messages"))
 	call := b.call(o, request, response)
-	b.conversation.Walk(prompt, &b.meta)
-	b.conversation.Offer(tools)
+	b.Walk(prompt, &b.Meta)
+	b.Offer(tools)
 	b.answers(response, call)
 }
 
@@ -49,10 +49,10 @@ func (b *builder) call(o, request, response jsontext.Object) formats.Call {
 		"stream_options")))
 	call.Sampling = jsontext.Compact(sampling.Bytes())
 	began, done := value.Micros(o.Get("start_time")), value.Micros(o.Get("end_time"))
-	if began > 0 && (b.began == 0 || began < b.began) {
-		b.began = began
+	if began > 0 && (b.Times.Began == 0 || began < b.Times.Began) {
+		b.Times.Began = began
 	}
-	b.done = max(b.done, done)
+	b.Times.Done = max(b.Times.Done, done)
 	if began > 0 && done > began {
 		call.LatencyMS = (done - began) / 1000
 	}
@@ -62,21 +62,21 @@ func (b *builder) call(o, request, response jsontext.Object) formats.Call {
 // answers adds the choices of a response after the prompt. Tokens are counted
 // once, for the first.
 func (b *builder) answers(response jsontext.Object, call formats.Call) {
-	after, first := b.conversation.Last(), true
+	after, first := b.Last(), true
 	must.Each("response.choices", must.List("response.choices", response.Get("choices")), func(raw []byte) {
 		c := value.ReadChoice(raw)
 		if c.Prompt == nil {
 			c.Prompt = must.IDs("response.prompt_token_ids", response.Get("prompt_token_ids"))
 		}
-		b.conversation.Continue(after)
-		b.source = cmp.Or(b.source, c.Source)
+		b.Continue(after)
+		b.Source = cmp.Or(b.Source, c.Source)
 		m := c.Message
-		m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
-		if m.Branch = b.conversation.Again(); !first {
+		m.PromptDeltaIDs, m.PrefixBreak = b.PromptDelta(c.Prompt)
+		if m.Branch = b.Again(); !first {
 			m.Branch = importers.BranchChoice
 			call.PromptTokens, call.CompletionTokens, call.CachedTokens = 0, 0, 0
 		}
-		b.meta.NonEmptyOfMessage(b.conversation.Sampled(m, call), c.Rest)
+		b.Meta.NonEmptyOfMessage(b.Sampled(m, call), c.Rest)
 		first = false
 	})
 }

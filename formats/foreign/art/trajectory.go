@@ -14,13 +14,9 @@ import (
 
 // builder builds a row.
 type builder struct {
-	record       *importers.Record
-	conversation importers.Conversation
-	meta         importers.Metadata
-	version      *int64 // of the policy, when it is the same in the whole trajectory
-	source       string // of the token ids
-
-	began, done int64
+	importers.Draft
+	record  *importers.Record
+	version *int64 // of the policy, when it is the same in the whole trajectory
 }
 
 // trajectory converts a Trajectory of any version.
@@ -43,12 +39,11 @@ func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.I
 	b.histories(o, histories, len(exchanges) > 0)
 	b.exchanges(exchanges)
 	b.rest(g, o)
-	b.conversation.Into(t)
+	b.Into(t)
 	relabel(t)
 	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
 		importers.Fail(t, outcomes.FailNoCalls, "the trajectory has no answer of a model")
 	}
-	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
 	return x
 }
 
@@ -73,7 +68,7 @@ func (b *builder) metrics(o jsontext.Object) (out []formats.NamedReward) {
 		out = append(out, reward)
 	}
 	if len(truths) > 0 {
-		b.meta.Add("metrics", truths.Bytes())
+		b.Meta.Add("metrics", truths.Bytes())
 	}
 	return out
 }
@@ -86,22 +81,22 @@ func (b *builder) policy(o jsontext.Object) {
 		b.version = initial
 		return
 	}
-	b.meta.Add("initial_policy_version", o.Get("initial_policy_version"))
-	b.meta.Add("final_policy_version", o.Get("final_policy_version"))
+	b.Meta.Add("initial_policy_version", o.Get("initial_policy_version"))
+	b.Meta.Add("final_policy_version", o.Get("final_policy_version"))
 }
 
 // rest keeps what no column has.
 func (b *builder) rest(g *group, o jsontext.Object) {
 	if v := o.Get("start_time"); v != nil {
-		b.began = value.Micros(v)
+		b.Times.Began = value.Micros(v)
 	}
 	for f := range value.Rest(o, "messages_and_choices", "messages", "tools", "additional_histories", "exchanges",
 		"reward", "metrics",
 		"initial_policy_version", "final_policy_version", "group_index", "start_time") {
-		keep(&b.meta, f.Key, f.Raw)
+		keep(&b.Meta, f.Key, f.Raw)
 	}
-	g.into(&b.meta)
-	context(b.record, &b.meta)
+	g.into(&b.Meta)
+	context(b.record, &b.Meta)
 }
 
 // histories adds the messages, the additional histories first, so that the
@@ -120,8 +115,8 @@ func (b *builder) history(o jsontext.Object) {
 		name, add = "messages", b.flat
 	}
 	list := must.List(name, o.Get(name))
-	b.conversation.Offer(value.Tools(o.Get("tools")))
-	b.conversation.Continue(-1)
+	b.Offer(value.Tools(o.Get("tools")))
+	b.Continue(-1)
 	must.Each(name, list, add)
 }
 
@@ -159,28 +154,28 @@ func (b *builder) flat(raw []byte) {
 
 // input adds a message unless an earlier history has it at the same place.
 func (b *builder) input(m formats.Message, kept jsontext.Object) {
-	at, added := b.conversation.Follow(m, func(known *formats.Message) bool {
+	at, added := b.Follow(m, func(known *formats.Message) bool {
 		return !known.Sampled && known.Name == m.Name
 	})
 	if added {
-		b.meta.NonEmptyOfMessage(at, kept)
+		b.Meta.NonEmptyOfMessage(at, kept)
 	}
 }
 
 // sampled adds an answer unless an earlier history has it at the same place.
 func (b *builder) sampled(c value.Choice, call formats.Call) {
 	m := c.Message
-	at := b.conversation.Find(&m, func(known *formats.Message) bool {
+	at := b.Find(&m, func(known *formats.Message) bool {
 		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
 	})
 	if at >= 0 {
-		b.conversation.Continue(at)
+		b.Continue(at)
 		return
 	}
-	b.source = cmp.Or(b.source, c.Source)
-	m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
-	m.Branch = b.conversation.Diverges()
-	b.meta.NonEmptyOfMessage(b.conversation.Sampled(m, call), c.Rest)
+	b.Source = cmp.Or(b.Source, c.Source)
+	m.PromptDeltaIDs, m.PrefixBreak = b.PromptDelta(c.Prompt)
+	m.Branch = b.Diverges()
+	b.Meta.NonEmptyOfMessage(b.Sampled(m, call), c.Rest)
 }
 
 // relabel makes branches of the messages that are not on the main path, and of

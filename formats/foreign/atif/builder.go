@@ -1,26 +1,18 @@
 package atif
 
 import (
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // builder builds the messages of a document and of its subagents.
 type builder struct {
+	importers.Draft
 	record *importers.Record
-	source string // token_source
 	own    bool   // Rollmill wrote it
-
-	conversation importers.Conversation
-	meta         importers.Metadata
-	tokens       bool // the ids of some sampled tokens are known
-
-	model string // the root agent's: subagents of other models do not train
-	times value.Times
+	model  string // the root agent's: subagents of other models do not train
 }
 
 // trajectory adds the messages of a document and returns the index of its first;
@@ -37,13 +29,13 @@ func (b *builder) trajectory(o jsontext.Object, branch string) (first int) {
 	}
 	tools := toolsOf(agent, extra)
 	must.Each("subagent_trajectories", subagents, b.subagent)
-	b.conversation.Offer(tools)
-	b.conversation.Continue(-1)
-	first = len(b.conversation.Messages)
+	b.Offer(tools)
+	b.Continue(-1)
+	first = len(b.Messages)
 	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
 	run.systemPrompt(extra, steps)
 	must.Each("steps", steps, run.step)
-	if first == len(b.conversation.Messages) {
+	if first == len(b.Messages) {
 		return -1
 	}
 	return first
@@ -61,7 +53,7 @@ func (b *builder) subagent(doc []byte) {
 	}
 	o.Drop("steps")
 	o.Drop("subagent_trajectories")
-	b.meta.OfMessage(first, "subagent_trajectory", o.Bytes())
+	b.Meta.OfMessage(first, "subagent_trajectory", o.Bytes())
 }
 
 // toolsOf returns the tools on offer.
@@ -84,17 +76,4 @@ func onlyObjects(list []byte) bool {
 		}
 	}
 	return true
-}
-
-// into sets the columns that the messages decide.
-func (b *builder) into(row *formats.Trajectory) {
-	b.conversation.Into(row)
-	row.Metadata = b.meta.String()
-	row.StartedAt, row.FinishedAt = b.times.Began, b.times.Done
-	if b.tokens {
-		row.TokenSource = b.source
-	}
-	if len(row.Calls) == 0 {
-		importers.Fail(row, outcomes.FailNoCalls, "no step of the agent called a model")
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Importer reads trajectories in Harbor's Agent Trajectory Interchange
@@ -57,28 +58,30 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
 	if session := must.Text("session_id", o.Get("session_id")); x.Row.TrajectoryID == "" && minor < 7 {
 		x.Row.TrajectoryID = session // since 1.7, several documents may share it
 	}
-	b := &builder{record: r, source: "metrics.completion_token_ids",
-		own: jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"}
+	b := &builder{record: r, own: jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"}
 	b.trajectory(o, "")
 	for key, v := range jsontext.Members(doc) {
 		switch string(key) {
 		case "steps", "subagent_trajectories", "trajectory_id":
 		case "agent":
-			b.meta.Add("agent", withoutTools(v))
+			b.Meta.Add("agent", withoutTools(v))
 		case "extra":
 			if b.own {
 				v = withoutOwn(v)
 			}
-			b.meta.Add("extra", v)
+			b.Meta.Add("extra", v)
 		default:
-			b.meta.Add(string(key), v)
+			b.Meta.Add(string(key), v)
 		}
 	}
 	rewards(&x.Row, o)
 	if b.own {
 		readOwn(r, &x, o.Get("extra"))
 	}
-	b.into(&x.Row)
+	b.Into(&x.Row)
+	if len(x.Row.Calls) == 0 {
+		importers.Fail(&x.Row, outcomes.FailNoCalls, "no step of the agent called a model")
+	}
 	return x
 }
 

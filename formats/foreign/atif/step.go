@@ -21,7 +21,7 @@ type run struct {
 
 func (r *run) input(m formats.Message) int {
 	m.Branch, r.branch = r.branch, ""
-	return r.conversation.Input(m)
+	return r.Input(m)
 }
 
 // systemPrompt adds the system prompt that some exporters keep with the agent.
@@ -51,7 +51,7 @@ func (r *run) step(raw []byte) {
 	m := formats.Message{Role: role, Reasoning: must.Text("reasoning_content", o.Get("reasoning_content"))}
 	content("message", o.Get("message"), &m)
 	results := must.List("observation.results", must.Object("observation", o.Get("observation")).Get("results"))
-	r.times.Add(value.Micros(o.Get("timestamp")))
+	r.Times.Add(value.Micros(o.Get("timestamp")))
 	replaces := string(must.Object("extra", o.Get("extra")).Get("context_management"))
 	if source == "system" && jsontext.Unquote(jsontext.ParseObject([]byte(replaces)).Get("boundary")) == "replace" {
 		r.replaceContext(o, m, results)
@@ -110,17 +110,19 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 		m.TokenIDs = must.IDs("completion_token_ids", metrics.Get("completion_token_ids"))
 		m.Logprobs = must.Logprobs("logprobs", metrics.Get("logprobs"))
 		prompt := must.IDs("prompt_token_ids", metrics.Get("prompt_token_ids"))
-		m.PromptDeltaIDs, m.PrefixBreak = r.conversation.PromptDelta(prompt)
+		m.PromptDeltaIDs, m.PrefixBreak = r.PromptDelta(prompt)
 		metrics.Drop("completion_token_ids")
 		metrics.Drop("logprobs")
 		metrics.Drop("prompt_token_ids")
-		r.tokens = r.tokens || len(m.TokenIDs) > 0
+		if len(m.TokenIDs) > 0 {
+			r.Source = "metrics.completion_token_ids"
+		}
 	}
 	metrics.Drop("prompt_tokens")
 	metrics.Drop("completion_tokens")
 	metrics.Drop("cached_tokens")
 	m.Branch, r.branch = r.branch, ""
-	at := r.conversation.Sampled(m, call)
+	at := r.Sampled(m, call)
 	r.keep(at, "metrics", metrics)
 	return at
 }
@@ -128,16 +130,16 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 // replaceContext begins another root with what a step observed: the model saw
 // nothing of what came before.
 func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byte) {
-	r.conversation.Continue(-1)
-	first := len(r.conversation.Messages)
+	r.Continue(-1)
+	first := len(r.Messages)
 	if first > 0 {
 		r.branch = importers.BranchHistory
 	}
 	r.results(results)
-	if len(r.conversation.Messages) == first {
+	if len(r.Messages) == first {
 		r.input(m)
 	} else {
-		r.meta.Keep(first, "step_message", o.Get("message"))
+		r.Meta.Keep(first, "step_message", o.Get("message"))
 	}
 	r.rest(first, o)
 }
@@ -152,23 +154,19 @@ func (r *run) results(list []byte) {
 		}
 		content("content", o.Get("content"), &m)
 		at := r.input(m)
-		for f := range value.Rest(o, "source_call_id", "content") {
-			r.meta.Keep(at, f.Key, f.Raw)
-		}
+		r.Meta.KeepRest(at, o, "source_call_id", "content")
 	}
 }
 
 // rest keeps the members of a step that no column has.
 func (r *run) rest(at int, o jsontext.Object) {
-	for f := range value.Rest(o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation",
-		"metrics", "model_name", "reasoning_effort") {
-		r.meta.Keep(at, f.Key, f.Raw)
-	}
+	r.Meta.KeepRest(at, o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation",
+		"metrics", "model_name", "reasoning_effort")
 }
 
 func (r *run) keep(at int, name string, o jsontext.Object) {
 	if len(o) > 0 {
-		r.meta.Keep(at, name, o.Bytes())
+		r.Meta.Keep(at, name, o.Bytes())
 	}
 }
 

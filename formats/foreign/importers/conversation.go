@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // Conversation builds the messages, calls and tool sets of a trajectory. Its
@@ -73,3 +74,43 @@ func (c *Conversation) Into(row *formats.Trajectory) {
 
 // Last returns the message after which the next one is added; -1 for none.
 func (c *Conversation) Last() int { return int(c.at) - 1 }
+
+// Draft is a trajectory that is being read: its conversation, and what else the source
+// says. Its zero value is empty.
+type Draft struct {
+	Conversation
+	Candidates []formats.Candidate
+	Meta       Metadata
+	Source     string // token_source
+	Times      Times
+}
+
+// Alternative adds another answer of the last call, to which that at an index was chosen.
+func (d *Draft) Alternative(at int, m *formats.Message) {
+	call := int32(len(d.Calls) - 1)
+	d.Candidates = append(d.Candidates, formats.Candidate{Message: int32(at), Call: &call, Content: m.Content, Reason: outcomes.CandidateAlternative,
+		Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, FinishReason: m.FinishReason,
+		TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+}
+
+// Into sets the columns of a row.
+func (d *Draft) Into(row *formats.Trajectory) {
+	d.Conversation.Into(row)
+	row.Candidates, row.TokenSource, row.Metadata = d.Candidates, d.Source, d.Meta.String()
+	row.StartedAt, row.FinishedAt = d.Times.Began, d.Times.Done
+}
+
+// Times is when something began and when it was done, in microseconds since 1970; 0
+// for unknown times.
+type Times struct{ Began, Done int64 }
+
+// Add extends the times to another one; 0 changes nothing.
+func (t *Times) Add(micros int64) {
+	if micros == 0 {
+		return
+	}
+	if t.Began == 0 || micros < t.Began {
+		t.Began = micros
+	}
+	t.Done = max(t.Done, micros)
+}

@@ -61,6 +61,24 @@ func (m *Metadata) Keep(index int, name string, value []byte) {
 	}
 }
 
+// AddRest adds the members of an object but for those with a column.
+func (m *Metadata) AddRest(o jsontext.Object, columns ...string) {
+	for _, f := range o {
+		if !slices.Contains(columns, f.Key) {
+			m.Add(f.Key, f.Raw)
+		}
+	}
+}
+
+// KeepRest keeps the members of an object but for those with a column.
+func (m *Metadata) KeepRest(index int, o jsontext.Object, columns ...string) {
+	for _, f := range o {
+		if !slices.Contains(columns, f.Key) {
+			m.Keep(index, f.Key, f.Raw)
+		}
+	}
+}
+
 // AllOfMessage keeps the members of an object as OfMessage does.
 func (m *Metadata) AllOfMessage(index int, o jsontext.Object) {
 	for _, f := range o {

@@ -14,9 +14,8 @@ import (
 
 // builder builds the messages of a sample.
 type builder struct {
-	importers.Conversation
+	importers.Draft
 	*attachments
-	meta  importers.Metadata
 	model string // the evaluated one
 
 	path      []message      // the main path
@@ -30,9 +29,6 @@ type builder struct {
 	unmarked  bool           // the source may not say which messages were generated: then all answers were
 	sampled   bool           // a model generated something
 	lastError string         // of the last call, "" when it answered
-
-	candidates []formats.Candidate
-	source     string // token_source
 }
 
 func (b *builder) read(o jsontext.Object) {
@@ -117,7 +113,7 @@ func (b *builder) build() {
 	b.sampled = slices.ContainsFunc(b.Messages, func(m formats.Message) bool { return m.Sampled })
 	if len(b.counts) > 0 {
 		counts, _ := json.Marshal(b.counts) // by name
-		b.meta.Add("event_counts", counts)
+		b.Meta.Add("event_counts", counts)
 	}
 }
 
@@ -134,11 +130,11 @@ func (b *builder) until(end int) {
 			m.Branch = b.Again()
 			b.Offer("")
 			b.at = b.Sampled(m.Message, formats.Call{Target: true, Model: m.Model})
-			b.meta.NonEmptyOfMessage(b.at, m.Others)
+			b.Meta.NonEmptyOfMessage(b.at, m.Others)
 		default:
 			at, added := b.Follow(m.Message, func(known *formats.Message) bool { return !known.Sampled })
 			if b.at = at; added {
-				b.meta.NonEmptyOfMessage(at, m.Others)
+				b.Meta.NonEmptyOfMessage(at, m.Others)
 			}
 		}
 	}
@@ -150,7 +146,7 @@ func (b *builder) branch(e *event, trained bool) {
 	for _, m := range b.prompt(e) {
 		prompt = append(prompt, m.Read)
 	}
-	b.Walk(prompt, &b.meta)
+	b.Walk(prompt, &b.Meta)
 	b.add(e, *e.answer, trained)
 }
 
@@ -162,13 +158,11 @@ func (b *builder) add(e *event, m message, trained bool) (at int) {
 	b.lastError = ""
 	b.Offer(tools)
 	m.Branch = b.Again()
-	b.source = cmp.Or(b.source, readChoice(e.choice, &m))
+	b.Source = cmp.Or(b.Source, readChoice(e.choice, &m))
 	at = b.Sampled(m.Message, call)
-	b.meta.NonEmptyOfMessage(at, m.Others)
-	for _, c := range e.others {
-		call := int32(len(b.Calls) - 1)
-		c.Message, c.Call = int32(at), &call
-		b.candidates = append(b.candidates, c)
+	b.Meta.NonEmptyOfMessage(at, m.Others)
+	for i := range e.others {
+		b.Alternative(at, &e.others[i])
 	}
 	return at
 }

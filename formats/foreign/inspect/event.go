@@ -16,12 +16,12 @@ type event struct {
 	failure string
 	answer  *message // the first choice; nil when there is none
 	choice  jsontext.Object
-	others  []formats.Candidate // the other choices
-	judge   bool                // a scorer called
-	pending bool                // the log ends before its answer
-	only    bool                // it is the sample's output: an event only when nothing else is
-	agent   string              // the agent that called
-	path    int                 // index of its answer in the main path; -1
+	others  []formats.Message // the other choices
+	judge   bool              // a scorer called
+	pending bool              // the log ends before its answer
+	only    bool              // it is the sample's output: an event only when nothing else is
+	agent   string            // the agent that called
+	path    int               // index of its answer in the main path; -1
 }
 
 // newEvent reads an event without its prompt.
@@ -42,7 +42,7 @@ func newEvent(o jsontext.Object) *event {
 			continue
 		}
 		readChoice(c, &m)
-		e.others = append(e.others, value.Alternative(&m.Message))
+		e.others = append(e.others, m.Message)
 	}
 	return e
 }

@@ -25,7 +25,7 @@ func (b *builder) readEvents(list []byte) {
 	r := &reader{builder: b, spans: map[string]span{}}
 	r.list(list, 0)
 	if len(r.kept) > 0 {
-		b.meta.Add("events", b.resolve(value.Join(r.kept)))
+		b.Meta.Add("events", b.resolve(value.Join(r.kept)))
 	}
 }
 

@@ -44,11 +44,9 @@ func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item) {
 	}
 	x.Attempt = must.Whole("epoch", o.Get("epoch"))
 	row.Example = example(o)
-	row.StartedAt, row.FinishedAt = value.Micros(o.Get("started_at")), value.Micros(o.Get("completed_at"))
 	b := &builder{attachments: refs, unmarked: unmarked, model: must.Text("eval.model", eval.Get("model"))}
+	b.Times = importers.Times{Began: value.Micros(o.Get("started_at")), Done: value.Micros(o.Get("completed_at"))}
 	b.read(o)
-	b.Into(row)
-	row.Candidates, row.TokenSource = b.candidates, b.source
 	b.status(row, o)
 	list := o.Get("scores")
 	if s := must.Object("score", o.Get("score")); s != nil && !o.Has("scores") { // of logs of version 1
@@ -59,13 +57,13 @@ func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item) {
 		"events_data", "attachments",
 		"metadata", "files", "setup", "sandbox") {
 		if text := string(f.Raw); text != "{}" && text != "[]" {
-			b.meta.Add(f.Key, f.Raw)
+			b.Meta.Add(f.Key, f.Raw)
 		}
 	}
 	for _, f := range log {
-		b.meta.Add(f.Key, f.Raw)
+		b.Meta.Add(f.Key, f.Raw)
 	}
-	row.Metadata = b.meta.String()
+	b.Into(row)
 	return x
 }
 

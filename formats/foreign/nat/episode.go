@@ -41,9 +41,7 @@ func trajectory(r *importers.Record, o jsontext.Object) []importers.Item {
 		}
 	}
 	var meta importers.Metadata
-	for f := range value.Rest(o, "episode", "reward", "shaped_rewards") {
-		meta.Add(f.Key, f.Raw)
-	}
+	meta.AddRest(o, "episode", "reward", "shaped_rewards")
 	for first := range jsontext.Elements(episode) {
 		if jsontext.ParseObject(first).Has("chosen_response") {
 			meta.Add("reward", o.Get("reward")) // of the pair
@@ -53,8 +51,8 @@ func trajectory(r *importers.Record, o jsontext.Object) []importers.Item {
 	}
 	e := &builder{record: r}
 	must.Each("episode", episode, func(raw []byte) { e.episodeItem(raw, &meta) })
-	e.conversation.Into(&x.Row)
-	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
+	e.Into(&x.Row)
+	x.Row.Metadata = meta.String()
 	if len(x.Row.Calls) == 0 {
 		importers.Fail(&x.Row, outcomes.FailNoCalls, "the episode has no answer of a model")
 	}
@@ -76,17 +74,15 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) {
 	at, rest := 0, o.Get("logprobs")
 	if role == "assistant" {
 		rest = b.logprobs(&m, rest)
-		at = b.conversation.Sampled(m, formats.Call{Target: true, CompletionTokens: int32(len(m.Logprobs))})
+		at = b.Sampled(m, formats.Call{Target: true, CompletionTokens: int32(len(m.Logprobs))})
 	} else {
-		at = b.conversation.Input(m)
+		at = b.Input(m)
 	}
 	if m.Role != role {
 		meta.OfMessage(at, "role", o.Get("role"))
 	}
 	meta.Keep(at, "logprobs", rest)
-	for f := range value.Rest(o, "role", "content", "logprobs", "metadata") {
-		meta.Keep(at, f.Key, f.Raw)
-	}
+	meta.KeepRest(at, o, "role", "content", "logprobs", "metadata")
 	for f := range value.Rest(more, "name", "tool_call_id", "tool_calls") {
 		meta.OfMessage(at, f.Key, f.Raw)
 	}
@@ -111,7 +107,7 @@ func (b *builder) logprobs(m *formats.Message, v []byte) (rest []byte) {
 	if o := jsontext.ParseObject(v); len(o.Get("content")) == 0 || o.Get("content")[0] != '[' {
 		return v
 	}
-	b.source = cmp.Or(b.source, value.ChoiceLogprobs(m, v))
+	b.Source = cmp.Or(b.Source, value.ChoiceLogprobs(m, v))
 	return nil
 }
 
@@ -156,9 +152,7 @@ func preference(row *formats.Trajectory, o jsontext.Object, answer string) {
 		must.Fail("%s is missing", answer)
 	}
 	at := c.Sampled(formats.Message{Role: "assistant", Content: must.Text(answer, o.Get(answer))}, formats.Call{Target: true})
-	for f := range value.Rest(o, "prompt", "chosen_response", "rejected_response") {
-		meta.Keep(at, f.Key, f.Raw)
-	}
+	meta.KeepRest(at, o, "prompt", "chosen_response", "rejected_response")
 	c.Into(row)
 	row.Metadata = meta.String()
 }

@@ -30,12 +30,12 @@ func item(r *importers.Record, o jsontext.Object) (x importers.Item) {
 	b.steps(m.steps, list)
 	b.into(t)
 	if reasons := scores(r, t); len(reasons) > 0 {
-		b.meta.Add("evaluations", reasons.Bytes())
+		b.Meta.Add("evaluations", reasons.Bytes())
 	}
 	if v := o.Get(m.expected); string(v) != "[]" {
-		b.meta.Add(m.expected, v)
+		b.Meta.Add(m.expected, v)
 	}
-	t.Metadata = b.meta.String()
+	t.Metadata = b.Meta.String()
 	return x
 }
 
@@ -58,10 +58,8 @@ func example(o jsontext.Object, m members, id string) string {
 // into sets the columns that the steps decide. An attempt without an answer, or
 // without a call of a model, has failed.
 func (b *builder) into(t *formats.Trajectory) {
-	b.conversation.Into(t)
+	b.Into(t)
 	Candidates(t, b.all)
-	t.TokenSource = b.source
-	t.StartedAt, t.FinishedAt = b.times.Began, b.times.Done
 	switch {
 	case t.Answer == "":
 		importers.Fail(t, outcomes.FailAgentOutput, "the workflow gave no answer: it failed, or the evaluation ended before")
@@ -71,9 +69,9 @@ func (b *builder) into(t *formats.Trajectory) {
 		importers.Fail(t, outcomes.FailAgentOutput, "an answer ended with tool calls that no step holds")
 	}
 	if b.incomplete > 0 {
-		b.meta.Add("incomplete_prompts", fmt.Appendf(nil, "%d", b.incomplete))
+		b.Meta.Add("incomplete_prompts", fmt.Appendf(nil, "%d", b.incomplete))
 	}
 	if b.unanswered > 0 {
-		b.meta.Add("unanswered_calls", fmt.Appendf(nil, "%d", b.unanswered))
+		b.Meta.Add("unanswered_calls", fmt.Appendf(nil, "%d", b.unanswered))
 	}
 }

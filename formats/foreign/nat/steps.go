@@ -17,19 +17,15 @@ import (
 
 // builder builds a conversation of steps.
 type builder struct {
-	record       *importers.Record
-	conversation importers.Conversation
-	meta         importers.Metadata
-	all          []Step
-	ids          map[string]int  // the framework's ids of answers
-	heads        map[string]head // by the run of a function
+	importers.Draft
+	record *importers.Record
+	all    []Step
+	ids    map[string]int  // the framework's ids of answers
+	heads  map[string]head // by the run of a function
 
-	source     string // of the token ids
-	incomplete int    // prompts of which only the last message is known
+	incomplete int // prompts of which only the last message is known
 	unanswered int
 	lost       bool // the tool calls of an answer are not known
-
-	times value.Times
 }
 
 // head is the last answer in a run of a function.
@@ -50,7 +46,7 @@ func (b *builder) steps(field string, list []byte) {
 		}
 		b.all = append(b.all, s)
 		for _, seconds := range []float64{s.Began, s.Time} {
-			b.times.Add(value.Micros(fmt.Appendf(nil, "%f", seconds)))
+			b.Times.Add(value.Micros(fmt.Appendf(nil, "%f", seconds)))
 		}
 		switch {
 		case s.Kind == "TOOL_END" && raws[s.ID] == nil:
@@ -69,9 +65,9 @@ func (b *builder) steps(field string, list []byte) {
 		}
 	}
 	if len(kept) > 0 {
-		b.meta.Add(field, value.Join(kept))
+		b.Meta.Add(field, value.Join(kept))
 	}
-	b.lost = slices.ContainsFunc(b.conversation.Messages, func(m formats.Message) bool {
+	b.lost = slices.ContainsFunc(b.Messages, func(m formats.Message) bool {
 		return m.Sampled && m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
 	})
 }
@@ -93,7 +89,7 @@ func (b *builder) call(c *Call, results map[string][]byte) {
 	} else {
 		b.guess(c, results)
 	}
-	b.conversation.Offer(tools)
+	b.Offer(tools)
 	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt,
 		CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
 	source := value.ChoiceLogprobs(&m, logprobs)
@@ -101,9 +97,9 @@ func (b *builder) call(c *Call, results map[string][]byte) {
 		b.record.Lose("logprobs", "an answer has another number of logprobs than of tokens")
 		m.Logprobs, m.TokenIDs, m.TokenTexts, source = nil, nil, nil, ""
 	}
-	b.source = cmp.Or(b.source, source)
-	m.Branch = b.conversation.Again()
-	at := b.conversation.Sampled(m, call)
+	b.Source = cmp.Or(b.Source, source)
+	m.Branch = b.Again()
+	at := b.Sampled(m, call)
 	b.heads[c.End.Invocation] = head{at, c.End.Time}
 	if id != "" {
 		b.ids[id] = at
@@ -127,15 +123,15 @@ func latency(c *Call) int64 {
 // whose LLM_END did not have its tool calls gets them from the prompt in which it
 // comes back.
 func (b *builder) place(prompt []formats.Message, ids []string) {
-	b.conversation.Continue(-1)
+	b.Continue(-1)
 	for i := range prompt {
 		m := prompt[i]
 		if at, known := b.ids[ids[i]]; known && ids[i] != "" {
-			if s := &b.conversation.Messages[at]; int(s.Parent) == b.conversation.Last() && len(s.ToolCalls) == 0 {
-				b.conversation.SetCalls(at, m.ToolCalls)
+			if s := &b.Messages[at]; int(s.Parent) == b.Last() && len(s.ToolCalls) == 0 {
+				b.SetCalls(at, m.ToolCalls)
 			}
 		}
-		b.conversation.Follow(m, nil)
+		b.Follow(m, nil)
 	}
 }
 
@@ -150,8 +146,8 @@ func (b *builder) guess(c *Call, results map[string][]byte) {
 			return
 		}
 	}
-	b.conversation.Continue(-1)
-	b.conversation.Follow(formats.Message{Parent: -1, Call: -1, Role: "user", Content: input}, nil)
+	b.Continue(-1)
+	b.Follow(formats.Message{Parent: -1, Call: -1, Role: "user", Content: input}, nil)
 }
 
 // between returns the results of tools that a run of a function got between an
@@ -173,7 +169,7 @@ func (b *builder) between(h head, end *Step, results map[string][]byte) (out []*
 // results adds the results of tools after the answer that called them, in the
 // order of its calls.
 func (b *builder) results(h head, between []*Step, results map[string][]byte) {
-	asked := &b.conversation.Messages[h.at]
+	asked := &b.Messages[h.at]
 	at := func(s *Step) int {
 		return slices.IndexFunc(asked.ToolCalls, func(c formats.ToolCall) bool { return c.ID == s.Result().ToolCallID })
 	}
@@ -184,10 +180,10 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 				formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(jsontext.AnyText(s.Data.Input))})
 		}
 	}
-	b.conversation.SetCalls(h.at, asked.ToolCalls)
-	b.conversation.Continue(h.at)
+	b.SetCalls(h.at, asked.ToolCalls)
+	b.Continue(h.at)
 	for _, s := range between {
-		b.conversation.Follow(s.Result(), nil)
+		b.Follow(s.Result(), nil)
 		delete(results, s.ID)
 	}
 }

@@ -17,12 +17,9 @@ import (
 // first, which its calls follow: so text between two items with tokens is of the second,
 // and calls are of the first.
 type builder struct {
-	importers.Conversation
-	record   *importers.Record
-	meta     importers.Metadata
+	importers.Draft
 	model    string
 	sampling string
-	source   string // token_source
 
 	open    bool // an answer is being read
 	message formats.Message
@@ -66,7 +63,7 @@ func (b *builder) item(o jsontext.Object, raw []byte, sampled bool) {
 		b.flush(sampled)
 		m, rest := value.InputItem(o)
 		if at := b.Input(m); len(rest) > 0 {
-			b.meta.OfMessage(at, "output", rest.Bytes())
+			b.Meta.OfMessage(at, "output", rest.Bytes())
 		}
 		return
 	}
@@ -140,12 +137,12 @@ func (b *builder) flush(sampled bool) {
 		b.Input(m)
 	default:
 		if len(m.TokenIDs) > 0 {
-			b.source = schema.TokensMessage
+			b.Source = schema.TokensMessage
 		}
 		b.Sampled(m, call)
 	}
 	if len(b.content.Reasoning) > 0 {
-		b.meta.OfMessage(at, "reasoning", value.Join(b.content.Reasoning))
+		b.Meta.OfMessage(at, "reasoning", value.Join(b.content.Reasoning))
 	}
 	var items [][]byte
 	for _, f := range b.rest {
@@ -154,7 +151,7 @@ func (b *builder) flush(sampled bool) {
 		}
 	}
 	if len(items) > 0 {
-		b.meta.OfMessage(at, "items", value.Join(items))
+		b.Meta.OfMessage(at, "items", value.Join(items))
 	}
 }
 

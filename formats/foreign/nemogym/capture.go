@@ -21,16 +21,14 @@ func capture(list []byte) (x importers.Item) {
 	for n, o := range lineage(list) {
 		c.entry(&x, n, o)
 	}
+	c.Source = "generation_token_ids"
 	c.Into(&x.Row)
-	x.Row.TokenSource = "generation_token_ids"
-	x.Row.Metadata = c.meta.String()
 	return x
 }
 
 // calls builds the messages of a rollout from its calls.
 type calls struct {
-	importers.Conversation
-	meta importers.Metadata
+	importers.Draft
 	list []entry
 }
 
@@ -67,11 +65,9 @@ func (c *calls) entry(x *importers.Item, n int, o jsontext.Object) {
 	m.PromptDeltaIDs, m.PrefixBreak = c.PromptDelta(prompt)
 	at := c.Sampled(m, call)
 	c.list = append(c.list, entry{id, at, slices.Concat(prompt, m.TokenIDs)})
-	c.meta.Add("schema_version", o.Get("schema_version"))
-	for f := range value.Rest(o, "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids",
-		"generation_log_probs", "model", "schema_version") {
-		c.meta.Keep(at, f.Key, f.Raw)
-	}
+	c.Meta.Add("schema_version", o.Get("schema_version"))
+	c.Meta.KeepRest(at, o, "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids",
+		"generation_log_probs", "model", "schema_version")
 }
 
 // parent returns the call that a call continues: the one that the record names,

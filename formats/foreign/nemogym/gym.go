@@ -38,7 +38,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	o := jsontext.ParseObject(data)
 	switch {
 	case o.Has("responses_create_params"):
-		return []importers.Item{rollout(r, o)}, nil
+		return []importers.Item{rollout(o)}, nil
 	case o.Has("model_call_id") && o.Has("dialect"):
 		return nil, errors.New("it is an exchange of model-call capture, which has no rollout: import the rollouts")
 	case o.Has("model_call_id"):

@@ -1,6 +1,7 @@
 package nemogym
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // rollout converts a row of rollout collection.
-func rollout(r *importers.Record, o jsontext.Object) (x importers.Item) {
+func rollout(o jsontext.Object) (x importers.Item) {
 	row := &x.Row
 	params := must.Object("responses_create_params", o.Get("responses_create_params"))
 	response := must.Object("response", o.Get("response"))
@@ -24,23 +25,20 @@ func rollout(r *importers.Record, o jsontext.Object) (x importers.Item) {
 	if response == nil && class == "" {
 		must.Fail("it has no response and no _ng_failure_class")
 	}
-	b := builder{record: r, model: must.Text("response.model", response.Get("model")), sampling: sampling(params)}
+	b := builder{model: must.Text("response.model", response.Get("model")), sampling: sampling(params)}
 	b.read(params, response)
 	b.usage(response)
+	b.Times.Began, b.Times.Done = value.Micros(response.Get("created_at")), value.Micros(response.Get("completed_at"))
+	b.Times.Done = cmp.Or(b.Times.Done, b.Times.Began)
 	b.Into(row)
-	row.TokenSource = b.source
 	row.Reward = must.Number("reward", o.Get("reward"))
-	row.StartedAt = value.Micros(response.Get("created_at"))
-	if row.FinishedAt = value.Micros(response.Get("completed_at")); row.FinishedAt == 0 {
-		row.FinishedAt = row.StartedAt
-	}
 	status(row, response, class)
 	row.Example = example(params, o)
-	keepRest(&b.meta, o, response)
+	keepRest(&b.Meta, o, response)
 	if row.Reward == nil {
-		b.meta.Add("reward", o.Get("reward")) // of an attempt that failed
+		b.Meta.Add("reward", o.Get("reward")) // of an attempt that failed
 	}
-	row.Metadata = b.meta.String()
+	row.Metadata = b.Meta.String()
 	return x
 }
 
@@ -107,9 +105,7 @@ func example(params, o jsontext.Object) string {
 // keepRest keeps what the verifier and the collection added, and what a response
 // has beside its output.
 func keepRest(meta *importers.Metadata, o, response jsontext.Object) {
-	for f := range value.Rest(o, "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index") {
-		meta.Add(f.Key, f.Raw)
-	}
+	meta.AddRest(o, "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index")
 	if rest := value.Without(response, "id", "output", "model", "tools", "object"); len(rest) > 0 {
 		meta.Add("response", rest.Bytes())
 	}

@@ -44,21 +44,21 @@ next:
 // metadata keeps what is known of the trace and of the spans around the calls.
 func (t *trace) metadata() {
 	for _, f := range t.about {
-		t.meta.Add(f.Key, f.Raw)
+		t.Meta.Add(f.Key, f.Raw)
 	}
 	if len(t.resource) > 0 {
-		t.meta.Add("resource", t.resource.Bytes())
+		t.Meta.Add("resource", t.resource.Bytes())
 	}
 	for _, name := range []string{"gen_ai.conversation.id", "session.id", "user.id", "enduser.id"} {
 		for _, s := range t.spans {
 			if s.attrs.Has(name) {
-				t.meta.Add(name, s.attrs.Get(name))
+				t.Meta.Add(name, s.attrs.Get(name))
 				break
 			}
 		}
 	}
 	if len(t.raw) > 0 {
-		t.meta.Add("evaluations", value.Join(t.raw))
+		t.Meta.Add("evaluations", value.Join(t.raw))
 	}
 	var spans [][]byte
 	for _, s := range t.spans {
@@ -68,7 +68,7 @@ func (t *trace) metadata() {
 		spans = append(spans, s.describe())
 	}
 	if len(spans) > 0 {
-		t.meta.Add("spans", value.Join(spans))
+		t.Meta.Add("spans", value.Join(spans))
 	}
 }
 

@@ -23,16 +23,13 @@ type trace struct {
 	judged   []evaluation
 	raw      [][]byte // evaluations as they are
 
-	importers.Conversation
-	meta       importers.Metadata
-	candidates []formats.Candidate
-	source     string         // token_source
-	model      string         // of the main path: subagents of other models do not train
-	roots      map[root][]int // the first messages of agents
-	begun      bool           // the outer agent has a first message
-	failure    string         // of the last call of the main path; "" when it answered
-	answered   bool
-	content    bool // a call has a prompt or an answer
+	importers.Draft
+	model    string         // of the main path: subagents of other models do not train
+	roots    map[root][]int // the first messages of agents
+	begun    bool           // the outer agent has a first message
+	failure  string         // of the last call of the main path; "" when it answered
+	answered bool
+	content  bool // a call has a prompt or an answer
 }
 
 func parse(r *importers.Record) ([]importers.Item, error) {
@@ -181,18 +178,16 @@ func (t *trace) log(kind string, o jsontext.Object, raw []byte) {
 
 // into sets the columns.
 func (t *trace) into(row *formats.Trajectory) {
-	t.Conversation.Into(row)
-	row.Candidates, row.TokenSource = t.candidates, t.source
 	for _, s := range t.spans {
-		if s.start > 0 && (row.StartedAt == 0 || s.start < row.StartedAt) {
-			row.StartedAt = s.start
+		if s.start > 0 && (t.Times.Began == 0 || s.start < t.Times.Began) {
+			t.Times.Began = s.start
 		}
-		row.FinishedAt = max(row.FinishedAt, s.end)
+		t.Times.Done = max(t.Times.Done, s.end)
 	}
+	t.metadata()
+	t.Into(row)
 	t.status(row)
 	t.rewards(row)
-	t.metadata()
-	row.Metadata = t.meta.String()
 }
 
 // example returns the attribute that the user named as the example's id: of the

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
-	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -31,7 +30,7 @@ func (t *trace) call(s *sourceSpan) {
 		c.Tools = -1
 		t.Calls = append(t.Calls, c.Call)
 		if rest := unread(s.attrs); len(rest) > 0 {
-			t.meta.Add(fmt.Sprintf("call_%d", len(t.Calls)-1), rest.Bytes())
+			t.Meta.Add(fmt.Sprintf("call_%d", len(t.Calls)-1), rest.Bytes())
 		}
 		return
 	}
@@ -43,15 +42,13 @@ func (t *trace) call(s *sourceSpan) {
 		m.Branch = t.Again()
 	}
 	at := t.Sampled(m.Message, c.Call)
-	t.source = cmp.Or(t.source, c.source)
-	t.meta.AllOfMessage(at, m.Others)
+	t.Source = cmp.Or(t.Source, c.source)
+	t.Meta.AllOfMessage(at, m.Others)
 	if rest := unread(s.attrs); len(rest) > 0 {
-		t.meta.OfMessage(at, "attributes", rest.Bytes())
+		t.Meta.OfMessage(at, "attributes", rest.Bytes())
 	}
 	for i := range c.answers[1:] {
-		n, other := int32(len(t.Calls)-1), value.Alternative(&c.answers[1+i].Message)
-		other.Message, other.Call = int32(at), &n
-		t.candidates = append(t.candidates, other)
+		t.Alternative(at, &c.answers[1+i].Message)
 	}
 }
 
@@ -84,7 +81,7 @@ func (t *trace) walk(prompt []sourceMessage, agent string) {
 		}
 		if at < 0 {
 			at = t.Input(m.Message)
-			t.meta.AllOfMessage(at, m.Others)
+			t.Meta.AllOfMessage(at, m.Others)
 			if i == 0 {
 				t.roots[first] = append(t.roots[first], at)
 				t.begun = t.begun || agent == ""

@@ -166,15 +166,15 @@ func (c *claude) assistant(l *line, parent int) int {
 		must.Fail("message.id %q is that of an earlier answer, but others came between", id)
 	}
 	c.readBlocks(&c.blocks, o.Get("content"), nil)
-	m := &c.conversation.Messages[at]
+	m := &c.Messages[at]
 	if stop := must.Text("message.stop_reason", o.Get("stop_reason")); stop != "" && m.Sampled {
 		m.FinishReason = stop
 	}
 	if u := must.Object("message.usage", o.Get("usage")); u != nil && m.Sampled {
-		c.count(&c.conversation.Calls[m.Call], u)
-		c.meta.Keep(at, "usage", o.Get("usage"))
+		c.count(&c.Calls[m.Call], u)
+		c.Meta.Keep(at, "usage", o.Get("usage"))
 	}
-	c.rest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
+	c.Meta.KeepRest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
 	c.envelope(at, l)
 	c.write()
 	return at
@@ -190,10 +190,10 @@ func (c *claude) count(call *formats.Call, u jsontext.Object) {
 // write sets the open answer to the blocks that were read.
 func (c *claude) write() {
 	c.blocks.Set()
-	m, read := &c.conversation.Messages[c.open], c.blocks.Message
+	m, read := &c.Messages[c.open], c.blocks.Message
 	m.Content, m.ContentParts, m.Reasoning, m.ToolCalls = read.Content, read.ContentParts, read.Reasoning, read.ToolCalls
 	if len(c.blocks.Reasoning) > 0 {
-		c.meta.Keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
+		c.Meta.Keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
 	}
 	if c.failure != "" {
 		c.reason = m.Content
@@ -247,10 +247,10 @@ func (c *claude) user(l *line, parent int) int {
 // owner returns the answer whose tool calls the results after a message answer;
 // -1 for none.
 func (c *claude) owner(at int) int {
-	for at >= 0 && c.conversation.Messages[at].Role == "tool" {
-		at = int(c.conversation.Messages[at].Parent)
+	for at >= 0 && c.Messages[at].Role == "tool" {
+		at = int(c.Messages[at].Parent)
 	}
-	if at >= 0 && len(c.conversation.Messages[at].ToolCalls) > 0 {
+	if at >= 0 && len(c.Messages[at].ToolCalls) > 0 {
 		return at
 	}
 	return -1
@@ -264,7 +264,7 @@ func (c *claude) result(o jsontext.Object, parent int) int {
 	text.Set()
 	c.begin(parent)
 	at := c.input(m, parent)
-	c.rest(at, o, "type", "tool_use_id", "content")
+	c.Meta.KeepRest(at, o, "type", "tool_use_id", "content")
 	return at
 }
 
@@ -276,7 +276,7 @@ func (c *claude) envelope(at int, l *line) {
 		case "sessionId", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "agentId":
 			if first, ok := c.constant[f.Key]; !ok {
 				c.constant[f.Key] = string(f.Raw)
-				c.meta.Add(f.Key, f.Raw)
+				c.Meta.Add(f.Key, f.Raw)
 				continue
 			} else if first == string(f.Raw) {
 				continue
@@ -286,6 +286,6 @@ func (c *claude) envelope(at int, l *line) {
 				continue
 			}
 		}
-		c.meta.Keep(at, f.Key, f.Raw)
+		c.Meta.Keep(at, f.Key, f.Raw)
 	}
 }

@@ -73,7 +73,7 @@ func (c *codex) header(o jsontext.Object, raw []byte) {
 		rest.Drop("base_instructions")
 		raw = rest.Bytes()
 	}
-	c.meta.Add("session_meta", raw)
+	c.Meta.Add("session_meta", raw)
 }
 
 // add adds a message that the model did not generate.
@@ -97,7 +97,7 @@ func (c *codex) item(o jsontext.Object, raw []byte) {
 	m, rest := value.InputItem(o)
 	at := c.add(m)
 	if len(rest) > 0 {
-		c.meta.Keep(at, "output", rest.Bytes())
+		c.Meta.Keep(at, "output", rest.Bytes())
 	}
 }
 
@@ -109,13 +109,13 @@ func (c *codex) flush(usage func(call *formats.Call)) {
 		at := c.sampled(c.m, formats.Call{Model: c.model, Sampling: c.sampling, Target: true}, c.at-1)
 		c.at = at + 1
 		if len(c.parts.Reasoning) > 0 {
-			c.meta.Keep(at, "reasoning", value.Join(c.parts.Reasoning))
+			c.Meta.Keep(at, "reasoning", value.Join(c.parts.Reasoning))
 		}
 	} else if usage == nil {
 		return
 	}
-	if n := len(c.conversation.Calls); usage != nil && n > 0 && c.conversation.Calls[n-1].PromptTokens == 0 {
-		usage(&c.conversation.Calls[n-1])
+	if n := len(c.Calls); usage != nil && n > 0 && c.Calls[n-1].PromptTokens == 0 {
+		usage(&c.Calls[n-1])
 	}
 }
 

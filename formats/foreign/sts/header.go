@@ -21,7 +21,7 @@ func (p *pi) header(l *line) {
 			continue
 		}
 		if !ours || !p.column(f.Key, f.Raw) {
-			p.meta.Add(f.Key, f.Raw)
+			p.Meta.Add(f.Key, f.Raw)
 		}
 	}
 }
@@ -53,13 +53,13 @@ func (p *pi) column(key string, v []byte) bool {
 	case "rewards":
 		p.rewards(v)
 	case "tools":
-		p.conversation.Offer(value.Tools(v))
+		p.Offer(value.Tools(v))
 	case "example":
 		must.Object(key, v)
 		row.Example = jsontext.Compact(v)
 	case "metadata":
 		for _, f := range must.Object(key, v) {
-			p.meta.Add(f.Key, f.Raw)
+			p.Meta.Add(f.Key, f.Raw)
 		}
 	default:
 		return false

@@ -35,7 +35,7 @@ type pi struct {
 
 func (p *pi) entry(l *line) {
 	id := must.ID("id", l.Get("id"))
-	parent := len(p.conversation.Messages) - 1
+	parent := len(p.Messages) - 1
 	if l.Has("parentId") {
 		at, known := p.nodes[must.ID("parentId", l.Get("parentId"))]
 		if !known {
@@ -58,7 +58,7 @@ func (p *pi) entry(l *line) {
 		at = p.message(o, parent)
 	case kind == "branch_summary":
 		at = p.input(formats.Message{Role: "user", Content: must.Text("summary", l.Get("summary"))}, parent)
-		p.meta.Keep(at, "branch_summary", l.raw)
+		p.Meta.Keep(at, "branch_summary", l.raw)
 	case kind == "compaction":
 		at = p.compaction(l, parent)
 	default:
@@ -101,7 +101,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int) {
 		m.Role = "user"
 		m.Content = "Ran `" + must.Text("command", o.Get("command")) + "`\n```\n" + must.Text("output", o.Get("output")) + "\n```"
 		at = p.input(m, parent)
-		p.meta.Keep(at, "source_message", o.Bytes())
+		p.Meta.Keep(at, "source_message", o.Bytes())
 		return at
 	case "custom", "hookMessage":
 		m.Role = "user"
@@ -115,10 +115,10 @@ func (p *pi) message(o jsontext.Object, parent int) (at int) {
 		}
 		at = p.input(m, parent)
 	}
-	p.rest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason",
+	p.Meta.KeepRest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason",
 		"timestamp", "parentId", "type", "id")
 	if len(c.Reasoning) > 0 {
-		p.meta.Keep(at, "thinking", value.Join(c.Reasoning))
+		p.Meta.Keep(at, "thinking", value.Join(c.Reasoning))
 	}
 	return at
 }
@@ -171,7 +171,7 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) int {
 func (p *pi) compaction(l *line, parent int) int {
 	p.branch = importers.BranchHistory
 	at := p.input(formats.Message{Role: "user", Content: must.Text("summary", l.Get("summary"))}, -1)
-	p.rest(at, l.Object, "type", "id", "parentId", "summary", "retainedTail")
+	p.Meta.KeepRest(at, l.Object, "type", "id", "parentId", "summary", "retainedTail")
 	if l.Has("retainedTail") {
 		for raw := range jsontext.Elements(must.List("retainedTail", l.Get("retainedTail"))) {
 			at = p.kept(must.Object("retainedTail", raw), at)
@@ -183,7 +183,7 @@ func (p *pi) compaction(l *line, parent int) int {
 		return at
 	}
 	copied := false
-	before := formats.Trajectory{Messages: p.conversation.Messages}
+	before := formats.Trajectory{Messages: p.Messages}
 	for _, i := range before.Path(parent) {
 		if copied = copied || i == first; copied {
 			m := before.Messages[i] // as input

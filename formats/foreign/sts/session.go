@@ -4,18 +4,15 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
 // session builds the trajectory of a session.
 type session struct {
+	importers.Draft
 	record *importers.Record
 	found  importers.Item
-
-	conversation importers.Conversation
-	meta         importers.Metadata
-	others       [][]byte // lines that are no messages
+	others [][]byte // lines that are no messages
 
 	nodes   map[string]int // the message of a line's id; -1 for none
 	parents map[int]bool   // messages with a continuation, -1 for a root
@@ -23,21 +20,20 @@ type session struct {
 	model   string         // of the main conversation
 	failure string         // the class of a failure after which the model did not answer
 	reason  string
-	times   value.Times
 }
 
 // input adds a message that the model did not generate after another one; -1
 // for a root.
 func (s *session) input(m formats.Message, parent int) int {
 	s.after(&m, parent)
-	return s.conversation.Input(m)
+	return s.Input(m)
 }
 
 // sampled adds an answer of the model.
 func (s *session) sampled(m formats.Message, call formats.Call, parent int) int {
 	s.after(&m, parent)
 	s.failure, s.reason = "", ""
-	return s.conversation.Sampled(m, call)
+	return s.Sampled(m, call)
 }
 
 func (s *session) after(m *formats.Message, parent int) {
@@ -50,30 +46,21 @@ func (s *session) after(m *formats.Message, parent int) {
 		m.Branch = importers.BranchHistory
 	}
 	s.parents[parent] = true
-	s.conversation.Continue(parent)
-}
-
-// rest keeps the members of an object that no column has.
-func (s *session) rest(at int, o jsontext.Object, known ...string) {
-	for f := range value.Rest(o, known...) {
-		s.meta.Keep(at, f.Key, f.Raw)
-	}
+	s.Continue(parent)
 }
 
 // other keeps a line that is no message.
 func (s *session) other(l *line) { s.others = append(s.others, l.raw) }
 
-func (s *session) time(v []byte) { s.times.Add(value.Micros(v)) }
+func (s *session) time(v []byte) { s.Times.Add(value.Micros(v)) }
 
 // item returns the trajectory.
 func (s *session) item() importers.Item {
 	row := &s.found.Row
-	s.conversation.Into(row)
 	if len(s.others) > 0 {
-		s.meta.Add("other_lines", value.Join(s.others))
+		s.Meta.Add("other_lines", value.Join(s.others))
 	}
-	row.Metadata = s.meta.String()
-	row.StartedAt, row.FinishedAt = s.times.Began, s.times.Done
+	s.Into(row)
 	switch {
 	case s.failure != "":
 		importers.Fail(row, s.failure, s.reason)

@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
@@ -47,12 +46,6 @@ func ReadChoice(raw []byte) (c Choice) {
 	c.Rest = append(c.Rest, Without(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids",
 		"prompt_token_ids")...)
 	return c
-}
-
-// Alternative returns another answer of a call as a candidate.
-func Alternative(m *formats.Message) formats.Candidate {
-	return formats.Candidate{Content: m.Content, Reason: outcomes.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
-		FinishReason: m.FinishReason, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts}
 }
 
 // ChoiceLogprobs gives an answer the logprobs of a chat completion, with the ids or

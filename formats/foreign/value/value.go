@@ -114,21 +114,6 @@ func Without(o jsontext.Object, keys ...string) (out jsontext.Object) {
 	return out
 }
 
-// Times is when something began and when it was done, in microseconds since 1970; 0
-// for unknown times.
-type Times struct{ Began, Done int64 }
-
-// Add extends the times to another one; 0 changes nothing.
-func (t *Times) Add(micros int64) {
-	if micros == 0 {
-		return
-	}
-	if t.Began == 0 || micros < t.Began {
-		t.Began = micros
-	}
-	t.Done = max(t.Done, micros)
-}
-
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999",

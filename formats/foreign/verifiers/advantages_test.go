@@ -48,7 +48,7 @@ func TestCreditOfNodes(t *testing.T) {
 		g := graphReader{target: true}
 		g.read(jsontext.ParseObject([]byte(`{"nodes":[{"message":{"role":"user","content":"q"},"token_ids":[1]},
 			{"parent":0,"sampled":true,"message":{"role":"assistant","content":"a"},"token_ids":[2,3,4],"mask":[false,true,true],"logprobs":[-1,-1],` + c.members + `}]}`)))
-		fields := jsontext.ParseObject([]byte(g.meta.String())).Get("message_fields")
+		fields := jsontext.ParseObject([]byte(g.Meta.String())).Get("message_fields")
 		if got := fmt.Sprint(g.advantages, g.losses, " ", cmp.Or(string(fields), "{}")); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}

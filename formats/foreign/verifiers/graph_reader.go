@@ -15,19 +15,16 @@ import (
 
 // graphReader builds the messages of a trace: message i is node i.
 type graphReader struct {
-	record  *importers.Record
-	agent   jsontext.Object
-	target  bool
-	version *int64
-
-	conversation importers.Conversation
-	meta         importers.Metadata
-	source       string // token_source
-	nodes        []knownNode
-	calls        map[int64]jsontext.Object // by node
-	tools        string                    // of the trace: those of its last call
-	advantages   []training.MessageAdvantage
-	losses       []training.MessageLoss
+	importers.Draft
+	record     *importers.Record
+	agent      jsontext.Object
+	target     bool
+	version    *int64
+	nodes      []knownNode
+	calls      map[int64]jsontext.Object // by node
+	tools      string                    // of the trace: those of its last call
+	advantages []training.MessageAdvantage
+	losses     []training.MessageLoss
 }
 
 // knownNode is what its descendants need to know of a node.
@@ -57,7 +54,7 @@ func (g *graphReader) read(o jsontext.Object) {
 	for _, c := range failed {
 		call := g.call(c)
 		call.Tools = -1
-		g.conversation.Calls = append(g.conversation.Calls, call)
+		g.Calls = append(g.Calls, call)
 	}
 }
 
@@ -75,14 +72,14 @@ func (g *graphReader) node(raw []byte) {
 		must.Fail("parent %d does not come before it", parent)
 	}
 	m, rest := value.Message(o.Get("message"))
-	g.meta.AllOfMessage(at, rest)
+	g.Meta.AllOfMessage(at, rest)
 	n.tools = value.Tools(o.Get("tools"))
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)
-	g.conversation.Continue(int(parent))
+	g.Continue(int(parent))
 	if !n.sampled {
 		g.nodes[at].tokens = ids
-		g.conversation.Input(m)
+		g.Input(m)
 	} else {
 		g.answer(at, int(parent), m, o, ids, logprobs)
 		g.credit(at, &o)
@@ -96,7 +93,7 @@ func (g *graphReader) node(raw []byte) {
 // consumer gave it, and takes them out of its members. Weights that are not one for all
 // of its tokens have no column: they stay members, and so block what they would falsify.
 func (g *graphReader) credit(at int, o *jsontext.Object) {
-	n := len(g.conversation.Messages[at].TokenIDs)
+	n := len(g.Messages[at].TokenIDs)
 	if list := must.Logprobs("advantages", o.Get("advantages")); n > 0 && len(list) == n {
 		a := training.MessageAdvantage{Message: int32(at), Tokens: list}
 		for _, v := range list {
@@ -134,7 +131,7 @@ func (g *graphReader) credit(at int, o *jsontext.Object) {
 
 func (g *graphReader) keep(at int, key string, v []byte) {
 	if string(v) != "[]" {
-		g.meta.Keep(at, key, v)
+		g.Meta.Keep(at, key, v)
 	}
 }
 
@@ -169,8 +166,8 @@ func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Objec
 	if len(logprobs) == 0 {
 		m.Logprobs = nil
 	}
-	g.conversation.Offer(g.toolsAt(at, parent))
-	g.conversation.Sampled(m, call)
+	g.Offer(g.toolsAt(at, parent))
+	g.Sampled(m, call)
 	for _, key := range []string{"usage", "policy", "error"} {
 		g.keep(at, "call_"+key, c.Get(key))
 	}
@@ -178,7 +175,7 @@ func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Objec
 
 func (g *graphReader) toolsAt(at, parent int) string {
 	tools := g.nodes[at].tools
-	for i := parent; i >= 0 && tools == ""; i = int(g.conversation.Messages[i].Parent) {
+	for i := parent; i >= 0 && tools == ""; i = int(g.Messages[i].Parent) {
 		tools = g.nodes[i].tools
 	}
 	return cmp.Or(tools, g.tools)
@@ -212,7 +209,7 @@ func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, ma
 	}
 	m.TokenIDs = ids[first : last+1]
 	g.nodes[at].tokens, g.nodes[at].known = ids[last+1:], true
-	g.source = "nodes.token_ids"
+	g.Source = "nodes.token_ids"
 }
 
 // delta returns the tokens after the nearest answer with tokens among a node and
@@ -220,7 +217,7 @@ func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, ma
 func (g *graphReader) delta(from int) (delta []int32, known bool) {
 	var pieces [][]int32
 	known = true
-	for i := from; i >= 0; i = int(g.conversation.Messages[i].Parent) {
+	for i := from; i >= 0; i = int(g.Messages[i].Parent) {
 		pieces = append(pieces, g.nodes[i].tokens)
 		if g.nodes[i].sampled {
 			known = g.nodes[i].known
@@ -241,7 +238,7 @@ func (g *graphReader) unused() {
 	for i := range g.nodes {
 		if n := &g.nodes[i]; len(n.tokens) > 0 && !n.child {
 			ids, _ := json.Marshal(n.tokens)
-			g.meta.OfMessage(i, "token_ids", ids)
+			g.Meta.OfMessage(i, "token_ids", ids)
 		}
 	}
 }

@@ -27,24 +27,22 @@ func result(o jsontext.Object) (x importers.Item) {
 	}
 	row.Example = jsontext.Compact(example.Bytes())
 	var s steps
-	s.conversation.Offer(value.Tools(o.Get("tool_defs")))
+	s.Offer(value.Tools(o.Get("tool_defs")))
 	list := must.List("trajectory", o.Get("trajectory"))
 	if len(list) > len("[]") {
 		must.Each("trajectory", list, s.step)
 	} else {
 		s.plain(o)
 	}
-	s.conversation.Into(row)
-	row.TokenSource = s.source
 	metrics := must.Object("metrics", o.Get("metrics"))
 	for f := range value.Rest(o, "example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs",
 		"trajectory", "trajectory_id") {
 		if string(metrics.Get(f.Key)) != string(f.Raw) { // the metrics are repeated beside
-			s.meta.Add(f.Key, f.Raw)
+			s.Meta.Add(f.Key, f.Raw)
 		}
 	}
-	s.meta.Add("error", o.Get("error"))
-	row.Metadata = s.meta.String()
+	s.Meta.Add("error", o.Get("error"))
+	s.Into(row)
 	timing := must.Object("timing", o.Get("timing"))
 	times(row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
 	resultStatus(row, o)
@@ -99,23 +97,19 @@ func truncation(o jsontext.Object) (stop string, cut bool) {
 }
 
 // steps builds the messages of a result.
-type steps struct {
-	conversation importers.Conversation
-	meta         importers.Metadata
-	source       string
-}
+type steps struct{ importers.Draft }
 
 // plain reads the prompt and the completion: messages, or texts.
 func (s *steps) plain(o jsontext.Object) {
 	for _, key := range []string{"prompt", "completion"} {
 		for _, m := range messages(key, o.Get(key)) {
-			at := len(s.conversation.Messages)
+			at := len(s.Messages)
 			if key == "completion" && m.Role == "assistant" {
-				s.conversation.Sampled(m.Message, formats.Call{Target: true})
+				s.Sampled(m.Message, formats.Call{Target: true})
 			} else {
-				s.conversation.Input(m.Message)
+				s.Input(m.Message)
 			}
-			s.meta.AllOfMessage(at, m.Others)
+			s.Meta.AllOfMessage(at, m.Others)
 		}
 	}
 }
@@ -145,13 +139,13 @@ func (s *steps) step(raw []byte) {
 	prompt, answers := messages("prompt", o.Get("prompt")), messages("completion", o.Get("completion"))
 	s.follow(prompt)
 	for i, m := range answers {
-		at := len(s.conversation.Messages)
+		at := len(s.Messages)
 		if m.Role != "assistant" {
-			s.conversation.Input(m.Message)
+			s.Input(m.Message)
 		} else {
 			s.answer(o, m.Message, i == len(answers)-1)
 		}
-		s.meta.AllOfMessage(at, m.Others)
+		s.Meta.AllOfMessage(at, m.Others)
 	}
 }
 
@@ -160,7 +154,7 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) {
 	response := jsontext.ParseObject(o.Get("response"))
 	usage := jsontext.ParseObject(response.Get("usage"))
 	call := formats.Call{Target: true, Model: must.Text("response.model", response.Get("model"))}
-	at := len(s.conversation.Messages)
+	at := len(s.Messages)
 	if last {
 		call.PromptTokens = must.Count("usage.prompt_tokens", usage.Get("prompt_tokens"))
 		call.CompletionTokens = must.Count("usage.completion_tokens", usage.Get("completion_tokens"))
@@ -168,18 +162,18 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) {
 		t := must.Object("tokens", o.Get("tokens"))
 		m.TokenIDs = must.IDs("tokens.completion_ids", t.Get("completion_ids"))
 		m.Logprobs = must.Logprobs("tokens.completion_logprobs", t.Get("completion_logprobs"))
-		m.PromptDeltaIDs, m.PrefixBreak = s.conversation.PromptDelta(must.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
+		m.PromptDeltaIDs, m.PrefixBreak = s.PromptDelta(must.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
 		if len(m.TokenIDs) > 0 {
-			s.source = "tokens.completion_ids"
+			s.Source = "tokens.completion_ids"
 		}
 		s.keepTokens(at, t)
 		for f := range value.Rest(o, "prompt", "completion", "tokens", "response") {
 			if text := string(f.Raw); text != "null" && text != "{}" {
-				s.meta.OfMessage(at, f.Key, f.Raw)
+				s.Meta.OfMessage(at, f.Key, f.Raw)
 			}
 		}
 	}
-	s.conversation.Sampled(m, call)
+	s.Sampled(m, call)
 }
 
 // keepTokens keeps what a step says of its tokens, except masks that say nothing.
@@ -194,7 +188,7 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 			}
 		}
 		if says {
-			s.meta.OfMessage(at, f.Key, f.Raw)
+			s.Meta.OfMessage(at, f.Key, f.Raw)
 		}
 	}
 }
@@ -202,16 +196,16 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 // follow goes along the messages that are there already, and adds the rest of a
 // prompt.
 func (s *steps) follow(prompt []importers.Read) {
-	s.conversation.Continue(-1)
+	s.Continue(-1)
 	for _, m := range prompt {
-		at := s.conversation.Find(&m.Message, nil)
+		at := s.Find(&m.Message, nil)
 		if at < 0 {
-			if s.conversation.Diverges() != "" {
+			if s.Diverges() != "" {
 				m.Branch = importers.BranchHistory
 			}
-			at = s.conversation.Input(m.Message)
-			s.meta.AllOfMessage(at, m.Others)
+			at = s.Input(m.Message)
+			s.Meta.AllOfMessage(at, m.Others)
 		}
-		s.conversation.Continue(at)
+		s.Continue(at)
 	}
 }

@@ -23,19 +23,15 @@ func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.I
 	g := graphReader{record: r, agent: agent, target: string(agent.Get("trainable")) != "false"}
 	if e != nil {
 		x.Epoch, g.version = e.epoch, e.version
-		g.meta.Add("episode", e.meta)
+		g.Meta.Add("episode", e.meta)
 		if name := must.Text("agent.name", agent.Get("name")); len(e.several) > 1 && row.ExampleID != "" {
 			row.ExampleID += "/" + name // the agents of an episode do different work
 		}
 	}
 	g.read(o)
-	g.conversation.Into(row)
+	g.Meta.AddRest(o, "id", "task", "tools", "nodes", "calls", "rewards", "ok")
+	g.Into(row)
 	row.Advantages, row.Losses = g.advantages, g.losses
-	row.TokenSource = g.source
-	for f := range value.Rest(o, "id", "task", "tools", "nodes", "calls", "rewards", "ok") {
-		g.meta.Add(f.Key, f.Raw)
-	}
-	row.Metadata = g.meta.String()
 	times(row, must.Object("timing", o.Get("timing")))
 	status(row, o)
 	readRewards(row, must.Object("rewards", o.Get("rewards")))
