@@ -2,11 +2,13 @@ package chat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -42,15 +44,18 @@ var byColumn = func() map[string]field {
 }()
 
 // split finds the columns.
-func (r *row) split() (err error) {
+func (r *row) split() {
 	var reading jsontext.Reading
-	r.Data, err = reading.Each(r.Data, func(key, v []byte) {
+	data, err := reading.Each(r.Data, func(key, v []byte) {
 		if string(v) != "null" {
 			r.add(key, v)
 		}
 	}, func() { *r = row{Record: r.Record, hints: r.hints} })
+	if err != nil {
+		importers.Refuse(err)
+	}
+	r.Data = data
 	r.LoseAll(reading.Lost)
-	return err
 }
 
 func (r *row) add(key, v []byte) {
@@ -139,20 +144,19 @@ func (r *row) id(f field) string {
 // number returns a column that is a number. A column that is another value is
 // metadata when it has an alias of the field as its name, since only the
 // field's own name says what it must be.
-func (r *row) number(f field) (*float64, error) {
+func (r *row) number(f field) *float64 {
 	c := &r.columns[f]
 	if c.value == nil {
-		return nil, nil
+		return nil
 	}
 	x, err := value.Number(c.value)
-	if err != nil {
-		if c.alias {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("column %q: %w", r.name(f), err)
+	switch {
+	case err == nil:
+		c.read = true
+	case !c.alias:
+		must.Fail("column %q: %w", r.name(f), err)
 	}
-	c.read = true
-	return x, nil
+	return x
 }
 
 // example returns the columns of the task as an object, "" for none.
@@ -188,7 +192,7 @@ func (r *row) metadata() (m importers.Metadata) {
 func (r *row) unknown() error {
 	have := Columns(r.Data)
 	if len(have) == 0 {
-		return fmt.Errorf("the row has no columns")
+		return errors.New("the row has no columns")
 	}
 	hint := ""
 	if r.hints {

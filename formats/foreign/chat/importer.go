@@ -1,9 +1,10 @@
 package chat
 
 import (
+	"regexp"
+
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/records"
-	"regexp"
 )
 
 // Importer reads chat messages as Hugging Face datasets, TRL, OpenAI's

@@ -2,11 +2,13 @@ package chat
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/training"
@@ -52,19 +54,30 @@ type message struct {
 const missing = -2
 
 // Add adds the messages of a list, of which the model's are sampled or input.
-func (c *Reader) Add(list []byte, sampled bool) error {
+func (c *Reader) Add(list []byte, sampled bool) {
+	from := 0
+	if !sampled {
+		from = math.MaxInt
+	}
+	c.add(list, from)
+}
+
+// add adds the messages of a list, of which the model's are sampled from one on.
+func (c *Reader) add(list []byte, from int) {
 	var some [16][]byte
 	all := some[:0]
 	for raw := range jsontext.Elements(list) {
 		all = append(all, raw)
 	}
-	c.begins(len(all), sampled)
-	for _, raw := range all {
-		if err := c.AddMessage(raw, sampled); err != nil {
-			return fmt.Errorf("message %d: %w", len(c.Messages), err)
+	c.begins(len(all), from < len(all))
+	defer func() {
+		if v := recover(); v != nil {
+			panic(importers.Placed(v, "message %d", len(c.Messages)))
 		}
+	}()
+	for i, raw := range all {
+		c.AddMessage(raw, i >= from)
 	}
-	return nil
 }
 
 // begins makes room for the first messages.
@@ -83,20 +96,17 @@ func (c *Reader) begins(n int, sampled bool) {
 
 // AddList adds the messages of a conversation, as a list or as JSON text with
 // one; the model's are sampled.
-func (c *Reader) AddList(v []byte) error {
-	list, plain, err := listOf(c.Record, v)
-	if err == nil && list == nil {
-		err = fmt.Errorf("it is the text %s, not a list of messages", importers.Brief([]byte(plain)))
+func (c *Reader) AddList(v []byte) {
+	list, plain := listOf(c.Record, v)
+	if list == nil {
+		must.Fail("it is the text %s, not a list of messages", importers.Brief([]byte(plain)))
 	}
-	if err != nil {
-		return err
-	}
-	return c.Add(list, true)
+	c.Add(list, true)
 }
 
 // AddText adds a message that is only text.
 func (c *Reader) AddText(role, text string, sampled bool) {
-	_ = c.begin(role, text, 0) // no error, since it is no system prompt
+	c.begin(role, text, 0)
 	if m := (formats.Message{Role: role, Content: text}); sampled {
 		c.answer(m, true)
 	} else {
@@ -106,42 +116,37 @@ func (c *Reader) AddText(role, text string, sampled bool) {
 
 // begin adds the system prompt before the first message, unless that is the
 // system prompt itself. from is where its other members are.
-func (c *Reader) begin(role, content string, from int) error {
+func (c *Reader) begin(role, content string, from int) {
 	if c.System == "" || len(c.Messages) > 0 {
-		return nil
+		return
 	}
 	if role == "system" || role == "developer" {
 		if content != c.System {
-			return fmt.Errorf("it is not the system prompt that the row has as a column")
+			must.Fail("it is not the system prompt that the row has as a column")
 		}
-		return nil
+		return
 	}
 	c.Input(formats.Message{Role: "system", Content: c.System})
 	for i := from; i < len(c.other); i++ {
 		c.other[i].message++
 	}
-	return nil
 }
 
 // AddMessage adds a message. If it is the model's, it is sampled or input.
-func (c *Reader) AddMessage(raw []byte, sampled bool) error {
+func (c *Reader) AddMessage(raw []byte, sampled bool) {
 	m := message{target: true, sampled: -1, parent: missing, call: missing}
 	from := len(c.other)
-	if err := c.read(&m, raw); err != nil {
-		return err
-	}
+	c.read(&m, raw)
 	if m.Role == "" {
-		return fmt.Errorf("it has no role: %s", importers.Brief(raw))
+		must.Fail("it has no role: %s", importers.Brief(raw))
 	}
 	if !slices.Contains(importers.Roles, m.Role) {
-		return fmt.Errorf("unknown role %q; use one of %v, or map it, as by --map role.%s=tool", m.Role, importers.Roles, m.Role)
+		must.Fail("unknown role %q; use one of %v, or map it, as by --map role.%s=tool", m.Role, importers.Roles, m.Role)
 	}
 	if m.trained.key != "" && m.Role != "assistant" {
 		c.other = append(c.other, m.trained) // nothing trains on input
 	}
-	if err := c.begin(m.Role, m.Content, from); err != nil {
-		return err
-	}
+	c.begin(m.Role, m.Content, from)
 	if m.sampled >= 0 {
 		sampled = m.sampled == 1
 	} else if m.Role != "assistant" {
@@ -149,13 +154,14 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 	}
 	if c.Tree && m.parent != missing {
 		if m.parent < -1 || int(m.parent) >= len(c.Messages) {
-			return fmt.Errorf("parent %d does not come before it", m.parent)
+			must.Fail("parent %d does not come before it", m.parent)
 		}
 		c.Continue(int(m.parent))
 	}
 	if m.call != missing {
 		if c.Called {
-			return c.keep(m)
+			c.keep(m)
+			return
 		}
 		sampled = m.call >= 0
 	}
@@ -165,11 +171,11 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 			c.other[i].message, c.other[i].key = last, fmt.Sprintf("%s.%d", c.other[i].key, len(c.Messages[last].ToolCalls))
 		}
 		c.Messages[last].ToolCalls = append(c.Messages[last].ToolCalls, m.ToolCalls...)
-		return nil
+		return
 	}
 	if !sampled {
 		c.Input(m.Message)
-		return nil
+		return
 	}
 	c.answer(m.Message, m.target)
 	if m.weight != nil && m.target {
@@ -178,7 +184,6 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 		m.weighs.message = len(c.Messages) - 1
 		c.other = append(c.other, m.weighs)
 	}
-	return nil
 }
 
 // parallel reports whether a message has nothing but further calls of the answer before
@@ -225,13 +230,12 @@ func (c *Reader) Into(row *formats.Trajectory) {
 }
 
 // keep adds a message that names its call.
-func (c *Reader) keep(m message) error {
+func (c *Reader) keep(m message) {
 	if sampled := m.call >= 0; m.sampled >= 0 && sampled != (m.sampled == 1) {
-		return fmt.Errorf("sampled is %v, but its call is %d", m.sampled == 1, m.call)
+		must.Fail("sampled is %v, but its call is %d", m.sampled == 1, m.call)
 	}
 	i := c.Input(m.Message)
 	c.Messages[i].Call, c.Messages[i].Sampled = m.call, m.call >= 0
-	return nil
 }
 
 func (c *Reader) answer(m formats.Message, target bool) {
@@ -244,44 +248,38 @@ func (c *Reader) answer(m formats.Message, target bool) {
 // JSON (chat.Template).
 const marker = "json"
 
-func (c *Reader) read(m *message, raw []byte) error {
+func (c *Reader) read(m *message, raw []byte) {
 	if text := []byte(jsontext.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsontext.Valid(text) {
 		raw = text // a column of type JSON, as datasets and Rollmill's own exports have it
 	} else {
 		m.record = c.Record
 	}
 	if len(raw) == 0 || raw[0] != '{' {
-		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
+		must.Fail("it is %s, not an object", importers.Brief(raw))
 	}
 	for key, v := range jsontext.Members(raw) {
 		if string(v) == "null" || string(key) == marker && string(v) == "true" {
 			continue
 		}
-		known, err := m.set(key, v, c)
-		if err != nil {
-			return err
-		}
-		if !known {
+		if !m.set(key, v, c) {
 			c.other = append(c.other, member{len(c.Messages), string(key), v})
 		}
 	}
 	m.trained.message = len(c.Messages)
 	if m.calls {
-		if err := m.callText(); err != nil {
-			return err
-		}
+		m.callText()
 	}
 	if m.rest != nil {
 		c.other = append(c.other, member{len(c.Messages), "tool_calls", m.rest})
 	}
-	return nil
 }
 
 // set reads one member, and reports whether a message has a place for it.
-func (m *message) set(key, v []byte, c *Reader) (known bool, err error) {
+func (m *message) set(key, v []byte, c *Reader) (known bool) {
 	switch string(key) {
 	case "role", "from":
-		return true, m.role(key, v, c.Record)
+		m.role(key, v, c.Record)
+		return true
 	case "content":
 		switch {
 		case v[0] == '"' && m.ContentParts == "":
@@ -290,25 +288,26 @@ func (m *message) set(key, v []byte, c *Reader) (known bool, err error) {
 			v = value.TextParts(m.record.Sparse(v))
 			fallthrough
 		default:
-			known, err = value.ReadField(&m.Message, key, v)
+			known = value.ReadField(&m.Message, key, v)
 		}
 		if m.ContentParts != "" && value.OnlyText(m.ContentParts) {
 			m.ContentParts = "" // one part of text is the same as the text
 		}
-		return known, err
+		return known
 	case "value", "text", "system_prompt": // the last two in conversations of SWE agents
 		if m.Content != "" {
-			return false, nil
+			return false
 		}
-		return true, m.value(key, v)
+		m.value(key, v)
+		return true
 	case "reasoning_content", "reasoning", "thinking":
 		if v[0] != '"' {
-			return true, fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+			must.Fail("its %s is %s, not text", key, importers.Brief(v))
 		}
 		if m.Reasoning == "" {
 			m.Reasoning = jsontext.Unquote(v)
 		}
-		return true, nil
+		return true
 	case "tool_call_ids": // of SWE-agent
 		var ids [][]byte
 		for id := range jsontext.Elements(v) {
@@ -317,31 +316,32 @@ func (m *message) set(key, v []byte, c *Reader) (known bool, err error) {
 		if len(ids) == 1 && ids[0][0] == '"' && m.ToolCallID == "" {
 			m.ToolCallID, known = jsontext.Unquote(ids[0]), true
 		}
-		return known, nil
+		return known
 	case "tool_calls":
-		return true, m.toolCalls(v)
+		m.toolCalls(v)
+		return true
 	case "function_call":
 		if v[0] != '{' || !jsontext.ParseObject(v).Has("name") {
-			return string(jsontext.WithoutNulls(v)) == "{}", nil
+			return string(jsontext.WithoutNulls(v)) == "{}"
 		}
-		return true, m.toolCalls(slices.Concat([]byte("["), v, []byte("]")))
+		m.toolCalls(slices.Concat([]byte("["), v, []byte("]")))
+		return true
 	case "weight", "train", "training", "loss", "loss_weight", "loss_scale", "step_loss_mask", "is_demo":
-		return m.trains(key, v), nil
+		return m.trains(key, v)
 	case "sampled":
 		on, ok := value.Truth(v)
 		if m.sampled = 0; on {
 			m.sampled = 1
 		}
-		return ok, nil
+		return ok
 	case "parent":
-		return c.Tree, number(&m.parent, c.Tree, key, v)
+		number(&m.parent, c.Tree, key, v)
+		return c.Tree
 	case "call":
-		return c.Tree, number(&m.call, c.Tree, key, v)
+		number(&m.call, c.Tree, key, v)
+		return c.Tree
 	}
-	if known, err := m.setTokens(key, v); known || err != nil {
-		return known, err
-	}
-	return value.ReadField(&m.Message, key, v)
+	return m.setTokens(key, v) || value.ReadField(&m.Message, key, v)
 }
 
 // trains reads a member that says whether a message trains, or how much, and reports
@@ -368,13 +368,14 @@ func (m *message) trains(key, v []byte) bool {
 }
 
 // setTokens reads a member that only messages of Rollmill's rows have.
-func (m *message) setTokens(key, v []byte) (known bool, err error) {
+func (m *message) setTokens(key, v []byte) (known bool) {
+	var err error
 	switch string(key) {
 	case "token_ids":
 		m.TokenIDs, err = value.TokenIDs(v)
 	case "logprobs":
 		if v[0] == '{' {
-			return false, nil // as in an answer of the chat completions API
+			return false // as in an answer of the chat completions API
 		}
 		m.Logprobs, err = value.Logprobs(v)
 	case "prompt_delta_ids":
@@ -394,23 +395,23 @@ func (m *message) setTokens(key, v []byte) (known bool, err error) {
 			m.ContentParts, err = value.Array(v)
 		}
 	default:
-		return false, nil
+		return false
 	}
 	if err != nil {
-		err = fmt.Errorf("its %s: %w", key, err)
+		must.Fail("its %s: %w", key, err)
 	}
-	return true, err
+	return true
 }
 
 // role sets the role. Names that programs use for the same role are one.
-func (m *message) role(key, v []byte, r *importers.Record) error {
+func (m *message) role(key, v []byte, r *importers.Record) {
 	if v[0] != '"' {
-		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+		must.Fail("its %s is %s, not text", key, importers.Brief(v))
 	}
 	if r != nil {
 		if role, mapped := r.Role(jsontext.View(v)); mapped {
 			m.Role = role
-			return nil
+			return
 		}
 	}
 	switch string(v) {
@@ -428,37 +429,37 @@ func (m *message) role(key, v []byte, r *importers.Record) error {
 	default:
 		m.Role = jsontext.Unquote(v)
 	}
-	return nil
 }
 
 // value sets the text of a turn.
-func (m *message) value(key, v []byte) error {
+func (m *message) value(key, v []byte) {
 	if v[0] != '"' {
-		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+		must.Fail("its %s is %s, not text", key, importers.Brief(v))
 	}
 	m.Content = jsontext.View(v)
-	return nil
 }
 
 // callText makes tool calls of the content: {"name": …, "arguments": …}, or a
 // list of them.
-func (m *message) callText() error {
+func (m *message) callText() {
 	text := []byte(strings.TrimSpace(m.Content))
 	if !jsontext.Valid(text) {
-		return fmt.Errorf("its function call is not JSON: %s", importers.Brief(text))
+		must.Fail("its function call is not JSON: %s", importers.Brief(text))
 	}
 	if text[0] == '{' {
 		text = []byte("[" + string(text) + "]")
 	}
 	m.Content = ""
-	return m.toolCalls(text)
+	m.toolCalls(text)
 }
 
-func (m *message) toolCalls(v []byte) error {
+func (m *message) toolCalls(v []byte) {
 	calls, rest, err := ToolCalls(v, m.record)
+	if err != nil {
+		importers.Refuse(err)
+	}
 	m.ToolCalls = append(m.ToolCalls, calls...)
 	m.rest = append(m.rest, rest...)
-	return err
 }
 
 // ToolCalls reads a list of tool calls of a record, or JSON text with one. rest is a list of what the calls have no field

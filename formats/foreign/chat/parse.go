@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -22,27 +23,25 @@ func Parse(record *importers.Record) ([]importers.Item, error) { return parse(re
 // parse is Parse; its errors suggest columns if hints is set.
 func parse(record *importers.Record, hints bool) ([]importers.Item, error) {
 	r := row{Record: record, hints: hints}
-	if err := r.split(); err != nil {
-		return nil, err
-	}
+	r.split()
 	if v := r.columns[instruction].value; len(v) > 0 && v[0] == '"' && !r.has(prompt) && !r.has(messages) {
 		r.alpaca()
 	}
 	switch {
 	case r.has(chosen) && r.has(rejected):
-		return r.preference()
+		return r.preference(), nil
 	case r.has(completions) && r.has(context):
-		return r.ranked()
+		return r.ranked(), nil
 	case r.has(completions) && r.has(prompt):
-		return r.stepwise()
+		return r.stepwise(), nil
 	case r.has(completion) && r.has(prompt):
-		return r.prompted()
+		return r.prompted(), nil
 	case r.has(messages):
-		return r.conversation()
+		return r.conversation(), nil
 	case r.has(prompt):
-		return r.prompted()
+		return r.prompted(), nil
 	case r.has(text):
-		return r.plain()
+		return r.plain(), nil
 	}
 	return nil, r.unknown()
 }
@@ -62,37 +61,31 @@ func (r *row) alpaca() {
 // before adds the messages of the history: pairs of an instruction and its answer, or
 // messages. Its answers are sampled, as LLaMA-Factory and ms-swift train them, unless the row
 // says something of its own answer alone.
-func (r *row) before(c *Reader) error {
-	if !r.has(history) {
-		return nil
+func (r *row) before(c *Reader) {
+	if r.has(history) {
+		alone := !r.has(completion) || slices.ContainsFunc([]field{label, reward, rewards, tokenIDs, logprobs, promptTokenIDs}, r.has)
+		c.Add(value.Join(r.turns(r.take(history))), !alone)
 	}
-	list, err := r.turns(r.take(history))
-	if err != nil {
-		return err
-	}
-	alone := !r.has(completion) || slices.ContainsFunc([]field{label, reward, rewards, tokenIDs, logprobs, promptTokenIDs}, r.has)
-	return c.Add(value.Join(list), !alone)
 }
 
-func (r *row) turns(v []byte) (list [][]byte, err error) {
+func (r *row) turns(v []byte) (list [][]byte) {
 	if v[0] != '[' {
-		return nil, fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
+		must.Fail("column %q is %s, not a list", r.name(history), importers.Brief(v))
 	}
 	if isMessages(v) {
-		return elements(v), nil
+		return elements(v)
 	}
 	for turn := range jsontext.Elements(v) {
 		if isEvent(turn) {
-			return nil, fmt.Errorf("column %q has no turns%s", r.name(history), ofEvents)
+			must.Fail("column %q has no turns%s", r.name(history), ofEvents)
 		}
 		pair := elements(turn)
 		if len(pair) != 2 || pair[0][0] != '"' || pair[1][0] != '"' {
-			return nil, fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history),
-				importers.Brief(turn))
+			must.Fail("column %q: %s is not an instruction and its answer", r.name(history), importers.Brief(turn))
 		}
 		list = append(list, said("user", pair[0]), said("assistant", pair[1]))
 	}
-	return list, nil
+	return list
 }
 
 // said returns a message; its content is JSON.
@@ -102,127 +95,107 @@ func said(role string, content []byte) []byte {
 
 // start gives a conversation the system prompt, the tools and the model of the
 // row.
-func (r *row) start(c *Reader) error {
+func (r *row) start(c *Reader) {
 	c.Record = r.Record
 	if r.has(tools) {
 		definitions, err := value.ChatTools(r.Sparse(r.take(tools)))
 		if err != nil {
-			return fmt.Errorf("column %q: %w", r.name(tools), err)
+			must.Fail("column %q: %w", r.name(tools), err)
 		}
 		c.Offer(definitions)
 	}
 	c.Call.Model = r.text(model)
-	if err := r.version(&c.Call); err != nil {
-		return err
-	}
+	r.version(&c.Call)
 	if v := r.columns[parallelToolCalls].value; string(v) == "true" || string(v) == "false" {
 		c.Call.Sampling = `{"parallel_tool_calls":` + string(r.take(parallelToolCalls)) + "}"
 	}
 	if r.has(system) {
 		v := r.take(system)
 		if v[0] != '"' {
-			return fmt.Errorf("column %q is %s, not text", r.name(system), importers.Brief(v))
+			must.Fail("column %q is %s, not text", r.name(system), importers.Brief(v))
 		}
 		c.System = jsontext.Unquote(v)
 	}
-	return nil
 }
 
 // version sets the policy's version, which is a whole number.
-func (r *row) version(call *formats.Call) error {
+func (r *row) version(call *formats.Call) {
 	if !r.has(policyVersion) {
-		return nil
+		return
 	}
 	v := r.take(policyVersion)
 	n, err := strconv.ParseInt(strings.TrimSuffix(value.Scalar(v), ".0"), 10, 64)
 	if err != nil {
-		return fmt.Errorf("column %q is %s, not a whole number", r.name(policyVersion), importers.Brief(v))
+		must.Fail("column %q is %s, not a whole number", r.name(policyVersion), importers.Brief(v))
 	}
 	call.PolicyVersion = &n
-	return nil
 }
 
 // conversation reads a row of messages.
-func (r *row) conversation() ([]importers.Item, error) {
+func (r *row) conversation() []importers.Item {
 	var c Reader
-	if err := r.begin(&c, messages, true); err != nil {
-		return nil, err
-	}
-	items, err := r.single(&c)
-	if err == nil && len(c.Messages) == 0 {
+	r.begin(&c, messages, true)
+	items := r.single(&c)
+	if len(c.Messages) == 0 {
 		items[0].Row.Status = outcomes.StatusSkipped // blank, as some rows of public datasets are
 	}
-	return items, err
+	return items
 }
 
 // prompted reads a prompt, and its answer if one was sampled.
-func (r *row) prompted() ([]importers.Item, error) {
+func (r *row) prompted() []importers.Item {
 	var c Reader
-	if err := r.start(&c); err != nil {
-		return nil, err
-	}
-	if err := r.before(&c); err != nil {
-		return nil, err
-	}
-	if err := r.append(&c, prompt, false); err != nil {
-		return nil, err
-	}
+	r.start(&c)
+	r.before(&c)
+	r.append(&c, prompt, false)
 	if r.has(completion) {
-		if err := r.append(&c, completion, true); err != nil {
-			return nil, err
-		}
+		r.append(&c, completion, true)
 	}
 	return r.single(&c)
 }
 
 // plain reads the text of a language modelling dataset: an answer without a
 // prompt.
-func (r *row) plain() ([]importers.Item, error) {
+func (r *row) plain() []importers.Item {
 	if r.columns[text].value[0] != '"' {
-		return nil, fmt.Errorf("column %q is %s, not text", r.name(text), importers.Brief(r.take(text)))
+		must.Fail("column %q is %s, not text", r.name(text), importers.Brief(r.take(text)))
 	}
 	var c Reader
-	if err := r.start(&c); err != nil {
-		return nil, err
-	}
+	r.start(&c)
 	c.AddText("assistant", r.text(text), true)
 	return r.single(&c)
 }
 
 // stepwise reads the steps of an answer and which of them are correct.
-func (r *row) stepwise() ([]importers.Item, error) {
+func (r *row) stepwise() []importers.Item {
 	var c Reader
-	if err := r.begin(&c, prompt, false); err != nil {
-		return nil, err
-	}
+	r.begin(&c, prompt, false)
 	steps := 0
 	for e := range jsontext.Elements(r.take(completions)) {
 		if e[0] != '"' {
-			return nil, fmt.Errorf("column %q: step %d is %s, not text", r.name(completions), steps, importers.Brief(e))
+			must.Fail("column %q: step %d is %s, not text", r.name(completions), steps, importers.Brief(e))
 		}
 		c.AddText("assistant", jsontext.Unquote(e), true)
 		steps++
 	}
 	if steps == 0 {
-		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions),
+		must.Fail("column %q is %s, not a list of steps", r.name(completions),
 			importers.Brief(r.columns[completions].value))
 	}
 	var shaped []float64
 	for e := range jsontext.Elements(r.take(labels)) {
 		on, ok := value.Truth(e)
 		if !ok {
-			return nil, fmt.Errorf("column %q: %s is neither true nor false", r.name(labels), importers.Brief(e))
+			must.Fail("column %q: %s is neither true nor false", r.name(labels), importers.Brief(e))
 		}
 		shaped = append(shaped, rewardOf(on))
 	}
 	if r.has(labels) && len(shaped) != steps {
-		return nil, fmt.Errorf("%d labels for %d steps", len(shaped), steps)
+		must.Fail("%d labels for %d steps", len(shaped), steps)
 	}
-	items, err := r.single(&c)
-	if err == nil {
-		items[0].Row.ShapedRewards = shaped
-	}
-	return items, err
+	items := r.single(&c)
+	items[0].Row.ShapedRewards = shaped
+	return items
 }
 
 // rewardOf returns the reward of a label.
@@ -234,79 +207,70 @@ func rewardOf(label bool) float64 {
 }
 
 // begin starts a conversation with the messages of a field.
-func (r *row) begin(c *Reader, f field, sampled bool) error {
-	if err := r.start(c); err != nil {
-		return err
-	}
-	return r.append(c, f, sampled)
+func (r *row) begin(c *Reader, f field, sampled bool) {
+	r.start(c)
+	r.append(c, f, sampled)
 }
 
 // append adds the messages of a field, or its text as one.
-func (r *row) append(c *Reader, f field, sampled bool) error {
-	v := r.take(f)
-	list, plain, err := listOf(r.Record, v)
-	if err == nil && list != nil {
-		err = c.Add(list, sampled)
-	}
-	if err != nil {
-		return fmt.Errorf("column %q: %w", r.name(f), err)
-	}
-	if list != nil {
-		return nil
-	}
-	if f == messages {
-		return fmt.Errorf("column %q is the text %s, not a list of messages", r.name(f), importers.Brief([]byte(plain)))
-	}
-	if sampled {
+func (r *row) append(c *Reader, f field, sampled bool) {
+	list, plain := r.listOf(f)
+	switch {
+	case list != nil:
+		defer must.At("column %q", r.name(f))
+		c.Add(list, sampled)
+	case f == messages:
+		must.Fail("column %q is the text %s, not a list of messages", r.name(f), importers.Brief([]byte(plain)))
+	case sampled:
 		c.AddText("assistant", plain, true)
-	} else {
+	default:
 		c.AddText("user", plain, false)
 	}
-	return nil
+}
+
+// listOf is the function listOf of a field.
+func (r *row) listOf(f field) (list []byte, plain string) {
+	defer must.At("column %q", r.name(f))
+	return listOf(r.Record, r.take(f))
 }
 
 // listOf returns a list of messages, of which one message and JSON text with
 // either are other forms; else it is text, and the list is nil.
-func listOf(r *importers.Record, v []byte) (list []byte, plain string, err error) {
+func listOf(r *importers.Record, v []byte) (list []byte, plain string) {
 	switch v[0] {
 	case '[':
-		return v, "", nil
+		return v, ""
 	case '{':
-		return slices.Concat([]byte("["), v, []byte("]")), "", nil
+		return slices.Concat([]byte("["), v, []byte("]")), ""
 	case '"':
 		plain = jsontext.Unquote(v)
 		if inner := strings.TrimSpace(plain); strings.HasPrefix(inner, "[") {
 			var reading jsontext.Reading
 			if list, ok := reading.Value([]byte(inner)); ok && (string(list) == "[]" || isMessages(list)) {
 				r.LoseAll(reading.Lost)
-				return list, "", nil
+				return list, ""
 			}
 			if reading.Refused != nil {
-				return nil, "", reading.Refused
+				importers.Refuse(reading.Refused)
 			}
 		}
-		return nil, plain, nil
+		return nil, plain
 	}
-	return nil, "", fmt.Errorf("it is %s, neither messages nor text", importers.Brief(v))
+	must.Fail("it is %s, neither messages nor text", importers.Brief(v))
+	return nil, ""
 }
 
 // single makes the item of a row that has one trajectory.
-func (r *row) single(c *Reader) ([]importers.Item, error) {
+func (r *row) single(c *Reader) []importers.Item {
 	items := r.Items(1)
 	x := &items[0]
 	x.Row.TrajectoryID = r.id(id)
-	if err := r.setTokens(c, &x.Row); err != nil {
-		return nil, err
-	}
-	if err := r.setRewards(x); err != nil {
-		return nil, err
-	}
-	if err := r.setLog(x); err != nil {
-		return nil, err
-	}
+	r.setTokens(c, &x.Row)
+	r.setRewards(x)
+	r.setLog(x)
 	c.Into(&x.Row)
 	r.finish(x, c)
-	return items, nil
+	return items
 }
 
 // finish sets what the items of a row have in common. It is last, since
@@ -326,7 +290,7 @@ func (r *row) finish(x *importers.Item, c *Reader) {
 }
 
 // setTokens sets the tokens of the answers.
-func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
+func (r *row) setTokens(c *Reader, t *formats.Trajectory) {
 	if len(c.Calls) > 0 && r.has(finishReason) {
 		c.Messages[lastSampled(c)].FinishReason = r.text(finishReason)
 	}
@@ -337,14 +301,11 @@ func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
 				break
 			}
 		}
-		return nil
+		return
 	}
-	ids, err := ofAnswers(r, tokenIDs, len(c.Calls), value.TokenIDs)
-	logs, err2 := ofAnswers(r, logprobs, len(c.Calls), value.Logprobs)
-	prompts, err3 := ofAnswers(r, promptTokenIDs, len(c.Calls), value.TokenIDs)
-	if err = cmp.Or(err, err2, err3); err != nil {
-		return err
-	}
+	ids := ofAnswers(r, tokenIDs, len(c.Calls), value.TokenIDs)
+	logs := ofAnswers(r, logprobs, len(c.Calls), value.Logprobs)
+	prompts := ofAnswers(r, promptTokenIDs, len(c.Calls), value.TokenIDs)
 	if r.has(tokenIDs) {
 		t.TokenSource = r.name(tokenIDs)
 	}
@@ -359,15 +320,14 @@ func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
 		c.Calls[k].CompletionTokens, c.Calls[k].PromptTokens = int32(len(ids[k])), int32(len(prompts[k]))
 		k++
 	}
-	return nil
 }
 
 // ofAnswers reads a column for each answer: a list of lists has one for each, another list
 // is that of the only answer, and without the column there is none.
-func ofAnswers[T any](r *row, f field, answers int, read func([]byte) ([]T, error)) ([][]T, error) {
+func ofAnswers[T any](r *row, f field, answers int, read func([]byte) ([]T, error)) [][]T {
 	out := make([][]T, answers)
 	if !r.has(f) {
-		return out, nil
+		return out
 	}
 	v := r.take(f)
 	each := elements(v)
@@ -375,16 +335,16 @@ func ofAnswers[T any](r *row, f field, answers int, read func([]byte) ([]T, erro
 		each = [][]byte{v}
 	}
 	if len(each) != answers {
-		return nil, fmt.Errorf("column %q has tokens of %s, but the row has %s",
+		must.Fail("column %q has tokens of %s, but the row has %s",
 			r.name(f), plural.Of(len(each), "answer"), plural.Of(answers, "sampled message"))
 	}
 	for k := range each {
 		var err error
 		if out[k], err = read(each[k]); err != nil {
-			return nil, fmt.Errorf("column %q: %w", r.name(f), err)
+			must.Fail("column %q: %w", r.name(f), err)
 		}
 	}
-	return out, nil
+	return out
 }
 
 func lastSampled(c *Reader) int {
@@ -397,7 +357,7 @@ func lastSampled(c *Reader) int {
 }
 
 // setRewards sets the label, the total and its components.
-func (r *row) setRewards(x *importers.Item) (err error) {
+func (r *row) setRewards(x *importers.Item) {
 	if r.has(label) {
 		v := r.columns[label].value
 		// beside messages a number may be a class
@@ -406,33 +366,28 @@ func (r *row) setRewards(x *importers.Item) (err error) {
 			x.Label = &on
 			give(&x.Row, "label", rewardOf(on))
 		} else if r.has(completion) {
-			return fmt.Errorf("column %q is %s, neither true nor false", r.name(label), importers.Brief(r.take(label)))
+			must.Fail("column %q is %s, neither true nor false", r.name(label), importers.Brief(r.take(label)))
 		}
 	}
-	if err := r.components(&x.Row); err != nil {
-		return err
-	}
-	total, err := r.number(reward)
-	x.Row.Reward = cmp.Or(total, x.Row.Reward)
-	return err
+	r.components(&x.Row)
+	x.Row.Reward = cmp.Or(r.number(reward), x.Row.Reward)
 }
 
 // components adds named rewards, each of which has the weight 1.
-func (r *row) components(t *formats.Trajectory) error {
+func (r *row) components(t *formats.Trajectory) {
 	v := r.columns[rewards].value
 	if len(v) == 0 || v[0] != '{' {
-		return nil
+		return
 	}
 	for key, v := range jsontext.Members(r.take(rewards)) {
 		x, err := value.Number(v)
 		if err != nil {
-			return fmt.Errorf("column %q: %s: %w", r.name(rewards), key, err)
+			must.Fail("column %q: %s: %w", r.name(rewards), key, err)
 		}
 		if x != nil {
 			give(t, string(key), *x)
 		}
 	}
-	return nil
 }
 
 // give adds a named reward to the total.
@@ -447,14 +402,14 @@ func give(t *formats.Trajectory, name string, x float64) {
 
 // setLog reads the columns of the completions that TRL's online trainers log:
 // step, an advantage, and a reward for each function under its name.
-func (r *row) setLog(x *importers.Item) error {
+func (r *row) setLog(x *importers.Item) {
 	step, advantage := r.rest.Get("step"), r.rest.Get("advantage")
 	if step == nil || advantage == nil || !r.has(completion) {
-		return nil
+		return
 	}
 	n, err := value.Number(step)
 	if err != nil || n == nil || *n != float64(int32(*n)) {
-		return fmt.Errorf("column %q is %s, not a step", "step", importers.Brief(step))
+		must.Fail("column %q is %s, not a step", "step", importers.Brief(step))
 	}
 	epoch := int32(*n)
 	x.Epoch = &epoch
@@ -470,5 +425,4 @@ func (r *row) setLog(x *importers.Item) error {
 		}
 	}
 	r.rest = rest
-	return nil
 }

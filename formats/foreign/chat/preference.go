@@ -2,7 +2,7 @@ package chat
 
 import (
 	"cmp"
-	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -29,36 +30,27 @@ var sides = [2]side{
 
 // preference reads two answers to a prompt, which is a column, or what the two
 // have in common.
-func (r *row) preference() ([]importers.Item, error) {
-	before, answers, err := r.answers()
-	if err != nil {
-		return nil, err
-	}
+func (r *row) preference() []importers.Item {
+	before, answers := r.answers()
 	items := make([]importers.Item, 2)
 	var readers [2]Reader
 	shared := r.id(id)
 	for i, s := range sides {
 		c, x := &readers[i], &items[i]
-		if err := r.start(c); err != nil {
-			return nil, err
-		}
+		r.start(c)
 		c.Call.Model = cmp.Or(r.text(s.model), c.Call.Model)
-		if err := r.answerOf(c, before, answers[i], s); err != nil {
-			return nil, err
-		}
+		r.answerOf(c, before, answers[i], s)
 		x.Pair = s.pair
 		if x.Row.TrajectoryID = r.id(s.id); x.Row.TrajectoryID == "" && shared != "" {
 			x.Row.TrajectoryID = shared + "/" + string(s.pair)
 		}
 		c.Into(&x.Row)
 	}
-	if err := r.scores(items); err != nil {
-		return nil, err
-	}
+	r.scores(items)
 	for i := range items {
 		r.finish(&items[i], &readers[i])
 	}
-	return items, nil
+	return items
 }
 
 // part is the messages of a part of a conversation: a list, or text.
@@ -69,24 +61,18 @@ type part struct {
 }
 
 // answers returns the prompt, and the two answers, which may contain it.
-func (r *row) answers() (before part, answers [2]part, err error) {
+func (r *row) answers() (before part, answers [2]part) {
 	for i, s := range sides {
-		v := r.take(s.answer)
-		if answers[i].list, answers[i].text, err = listOf(r.Record, v); err != nil {
-			return before, answers, fmt.Errorf("column %q: %w", r.name(s.answer), err)
-		}
+		answers[i].list, answers[i].text = r.listOf(s.answer)
 	}
 	r.request()
 	if (answers[0].list == nil) != (answers[1].list == nil) {
-		return before, answers, fmt.Errorf("of %q and %q, one is text and the other messages", r.name(chosen),
-			r.name(rejected))
+		must.Fail("of %q and %q, one is text and the other messages", r.name(chosen), r.name(rejected))
 	}
 	if !r.has(prompt) {
 		return implicit(answers)
 	}
-	if before.list, before.text, err = listOf(r.Record, r.take(prompt)); err != nil {
-		return before, answers, fmt.Errorf("column %q: %w", r.name(prompt), err)
-	}
+	before.list, before.text = r.listOf(prompt)
 	return r.explicit(before, answers)
 }
 
@@ -123,9 +109,9 @@ func (r *row) request() {
 }
 
 // explicit finds the prompt in answers that repeat it, as many datasets do.
-func (r *row) explicit(before part, answers [2]part) (part, [2]part, error) {
+func (r *row) explicit(before part, answers [2]part) (part, [2]part) {
 	if answers[0].list == nil {
-		return before, answers, nil
+		return before, answers
 	}
 	prompt := elements(before.list)
 	for i := range answers {
@@ -143,7 +129,7 @@ func (r *row) explicit(before part, answers [2]part) (part, [2]part, error) {
 	} else {
 		answers[0].from, answers[1].from = 0, 0
 	}
-	return before, answers, nil
+	return before, answers
 }
 
 // repeats returns how many messages at the beginning of a list are the prompt: a
@@ -151,7 +137,7 @@ func (r *row) explicit(before part, answers [2]part) (part, [2]part, error) {
 func (r *row) repeats(list [][]byte, prompt string) int {
 	c := Reader{Record: r.Record}
 	for i, raw := range list {
-		if c.AddMessage(raw, false) != nil {
+		if !c.reads(raw) {
 			return 0
 		}
 		switch m := c.Messages[i]; {
@@ -166,7 +152,7 @@ func (r *row) repeats(list [][]byte, prompt string) int {
 }
 
 // implicit finds the prompt that the answers have in common.
-func implicit(answers [2]part) (before part, _ [2]part, err error) {
+func implicit(answers [2]part) (before part, _ [2]part) {
 	if answers[0].list == nil {
 		return commonText(answers)
 	}
@@ -179,12 +165,12 @@ func implicit(answers [2]part) (before part, _ [2]part, err error) {
 		n = max(0, min(len(a), len(b))-1)
 	}
 	answers[0].from, answers[1].from = n, n
-	return before, answers, nil
+	return before, answers
 }
 
 // commonText splits texts: dialogues with "Human:" and "Assistant:" into their
 // turns, others where they begin to differ, before the space of the word.
-func commonText(answers [2]part) (before part, _ [2]part, err error) {
+func commonText(answers [2]part) (before part, _ [2]part) {
 	a, b := dialogue(answers[0].text), dialogue(answers[1].text)
 	if a != nil && b != nil {
 		answers[0], answers[1] = part{list: a}, part{list: b}
@@ -202,7 +188,7 @@ func commonText(answers [2]part) (before part, _ [2]part, err error) {
 		n--
 	}
 	before.text, answers[0].text, answers[1].text = x[:n], x[n:], y[n:]
-	return before, answers, nil
+	return before, answers
 }
 
 // dialogue returns the turns of a text in the manner of hh-rlhf as a list of
@@ -232,44 +218,35 @@ func dialogue(text string) []byte {
 }
 
 // answerOf adds the prompt and an answer to a conversation.
-func (r *row) answerOf(c *Reader, before, answer part, s side) error {
+func (r *row) answerOf(c *Reader, before, answer part, s side) {
 	if answer.list != nil && len(elements(answer.list)) == answer.from {
-		return fmt.Errorf("column %q has no answer", r.name(s.answer))
+		must.Fail("column %q has no answer", r.name(s.answer))
 	}
 	if before.list != nil || before.text != "" {
-		if err := r.before(c); err != nil {
-			return err
-		}
+		r.before(c)
 	}
 	if before.list != nil {
-		if err := c.Add(before.list, false); err != nil {
-			return fmt.Errorf("column %q: %w", r.name(prompt), err)
-		}
+		r.addList(c, prompt, before.list, math.MaxInt)
 	} else if before.text != "" {
 		c.AddText("user", before.text, false)
 	}
 	if answer.list == nil {
 		c.AddText("assistant", answer.text, true)
-		return nil
+	} else {
+		r.addList(c, s.answer, answer.list, answer.from)
 	}
-	for i, raw := range elements(answer.list) {
-		if err := c.AddMessage(raw, i >= answer.from); err != nil {
-			return fmt.Errorf("column %q: message %d: %w", r.name(s.answer), i, err)
-		}
-	}
-	return nil
+}
+
+// addList is Reader.add of the messages of a field.
+func (r *row) addList(c *Reader, f field, list []byte, from int) {
+	defer must.At("column %q", r.name(f))
+	c.add(list, from)
 }
 
 // scores sets the rewards of a pair: the scores of the source, else 1 and 0.
 // With scores the preference has no weight in the reward.
-func (r *row) scores(items []importers.Item) error {
-	var scores [2]*float64
-	for i, s := range sides {
-		var err error
-		if scores[i], err = r.number(s.score); err != nil {
-			return err
-		}
-	}
+func (r *row) scores(items []importers.Item) {
+	scores := [2]*float64{r.number(scoreChosen), r.number(scoreRejected)}
 	both := scores[0] != nil && scores[1] != nil
 	for i, s := range sides {
 		t := &items[i].Row
@@ -284,29 +261,22 @@ func (r *row) scores(items []importers.Item) error {
 	if !both {
 		r.columns[scoreChosen].read, r.columns[scoreRejected].read = false, false
 	}
-	return nil
 }
 
 // ranked reads a prompt with ranked completions, of which 0 is the best. The
 // best and the worst are a pair; rewards go from 1 to 0 by rank.
-func (r *row) ranked() ([]importers.Item, error) {
+func (r *row) ranked() []importers.Item {
 	list := elements(r.take(completions))
 	if len(list) == 0 {
-		return nil, fmt.Errorf("column %q is %s, not a list of completions", r.name(completions),
+		must.Fail("column %q is %s, not a list of completions", r.name(completions),
 			importers.Brief(r.columns[completions].value))
 	}
 	items, readers, ranks := make([]importers.Item, len(list)), make([]Reader, len(list)), make([]float64, len(list))
 	order := make([]int, len(list))
 	for i, raw := range list {
 		order[i] = i
-		if err := r.begin(&readers[i], context, false); err != nil {
-			return nil, err
-		}
-		rank, err := readers[i].completion(raw)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: completion %d: %w", r.name(completions), i, err)
-		}
-		ranks[i] = rank
+		r.begin(&readers[i], context, false)
+		ranks[i] = r.completion(&readers[i], i, raw)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
 	best, worst := ranks[order[0]], ranks[order[len(order)-1]]
@@ -322,36 +292,35 @@ func (r *row) ranked() ([]importers.Item, error) {
 		readers[i].Into(&x.Row)
 		r.finish(x, &readers[i])
 	}
-	return items, nil
+	return items
 }
 
-// completion adds {"rank": 0, "completion": [messages]}.
-func (c *Reader) completion(raw []byte) (rank float64, err error) {
+// completion adds {"rank": 0, "completion": [messages]}, the i-th of a row.
+func (r *row) completion(c *Reader, i int, raw []byte) (rank float64) {
+	defer must.At("column %q: completion %d", r.name(completions), i)
 	o := jsontext.ParseObject(raw)
 	x, err := value.Number(o.Get("rank"))
 	if err != nil || x == nil {
-		return 0, fmt.Errorf("its rank is %s, not a number", importers.Brief(o.Get("rank")))
+		must.Fail("its rank is %s, not a number", importers.Brief(o.Get("rank")))
 	}
 	v := o.Get("completion")
 	if len(v) == 0 {
-		return 0, fmt.Errorf("it has no completion")
+		must.Fail("it has no completion")
 	}
-	list, plain, err := listOf(c.Record, v)
-	switch {
-	case err != nil:
-		return 0, err
-	case list == nil:
+	list, plain := listOf(c.Record, v)
+	if list == nil {
 		c.AddText("assistant", plain, true)
-	default:
-		err = c.Add(list, true)
+	} else {
+		c.Add(list, true)
 	}
-	for _, m := range o {
-		if m.Key != "rank" && m.Key != "completion" && string(m.Raw) != "null" {
-			c.other = append(c.other, member{len(c.Messages) - 1, m.Key, m.Raw})
-		}
+	for _, m := range value.Without(o, "rank", "completion") {
+		c.other = append(c.other, member{len(c.Messages) - 1, m.Key, m.Raw})
 	}
-	return *x, err
+	return *x
 }
+
+// reads adds a message as input, and reports whether it is one.
+func (c *Reader) reads(raw []byte) bool { return must.Try(func() { c.AddMessage(raw, false) }) }
 
 // elements returns the elements of a list.
 func elements(list []byte) [][]byte { return slices.Collect(jsontext.Elements(list)) }
@@ -367,7 +336,7 @@ func same(a, b []byte) bool {
 		return true
 	}
 	var x, y Reader
-	if x.AddMessage(a, false) != nil || y.AddMessage(b, false) != nil || len(x.other) != len(y.other) {
+	if !x.reads(a) || !y.reads(b) || len(x.other) != len(y.other) {
 		return false
 	}
 	for i := range x.other {

@@ -63,6 +63,12 @@ type refusal struct{ error }
 // Refuse ends Parse of a format with an error, from however deep within it.
 func Refuse(err error) { panic(refusal{err}) }
 
+// Refused reports whether a panic is one of Refuse.
+func Refused(v any) bool {
+	_, is := v.(refusal)
+	return is
+}
+
 // Placed returns a panic with the place in front of its error, if it is one of Refuse.
 func Placed(v any, format string, args ...any) any {
 	if r, is := v.(refusal); is {

@@ -24,6 +24,17 @@ func At(format string, args ...any) {
 	}
 }
 
+// Try reports whether a function ends without an error.
+func Try(read func()) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil && !importers.Refused(v) {
+			panic(v)
+		}
+	}()
+	read()
+	return true
+}
+
 // Each calls read with each value of a list. An error says which one it is.
 func Each(field string, list []byte, read func(v []byte)) {
 	n := 0

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -166,11 +167,14 @@ func (r *row) conversation(t *formats.Trajectory) error {
 	if err := r.offer(&c); err != nil {
 		return err
 	}
-	if err := c.AddList(list); err != nil {
-		return fmt.Errorf("column %q: %w", r.Column("messages"), err)
-	}
+	r.messages(&c, list)
 	c.Into(t)
 	return r.metadata(t, &c)
+}
+
+func (r *row) messages(c *chat.Reader, list []byte) {
+	defer must.At("column %q", r.Column("messages"))
+	c.AddList(list)
 }
 
 // offer sets the tools of all calls: a column of its own, or the only tool set

@@ -30,11 +30,7 @@ func Message(raw []byte) (m formats.Message, rest jsontext.Object) {
 				rests.Add(rest)
 			}
 		default:
-			known, err := ReadField(&m, key, v)
-			if err != nil {
-				importers.Refuse(err)
-			}
-			if !known {
+			if !ReadField(&m, key, v) {
 				rest = append(rest, jsontext.Member{Key: string(key), Raw: v})
 			}
 		}
@@ -62,7 +58,7 @@ func Messages(field string, list []byte) (out []importers.Read) {
 
 // ReadField adds one member of a message, other than null and tool calls, to m,
 // and reports whether m has a place for it.
-func ReadField(m *formats.Message, key, v []byte) (known bool, err error) {
+func ReadField(m *formats.Message, key, v []byte) (known bool) {
 	ok := true
 	switch string(key) {
 	case "role", "name", "tool_call_id", "reasoning_content", "reasoning", "refusal":
@@ -73,9 +69,9 @@ func ReadField(m *formats.Message, key, v []byte) (known bool, err error) {
 		ok = v[0] == '{'
 	}
 	if !ok {
-		return true, fmt.Errorf("%s of a message is %s", key, importers.Brief(v))
+		must.Fail("%s of a message is %s", key, importers.Brief(v))
 	}
-	return chat.ReadField(m, key, v, jsontext.AnyText), nil
+	return chat.ReadField(m, key, v, jsontext.AnyText)
 }
 
 // ToolCall reads a tool call in one of the forms of ReadCall, or as JSON text.
