@@ -187,7 +187,7 @@ func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Wei
 	content, err := o.Files[file].Open(ctx)
 	if err == nil {
 		defer content.Close() // read only: nothing is lost
-		for r, bad := range o.Format.Records(importers.File{Name: o.Files[file].URI, R: content, Size: content.Size(),
+		for r, bad := range o.Format.Records.All(importers.File{Name: o.Files[file].URI, R: content, Size: content.Size(),
 			Companions: o.Files[file].companions(ctx), Options: &importers.Options{Map: o.Fields}}) {
 			if bad != nil {
 				err = bad

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -392,7 +391,7 @@ func TestEmptySource(t *testing.T) {
 func TestCompanionsAreReadAndCount(t *testing.T) {
 	seen := ""
 	reads := format
-	reads.Records = func(f importers.File) iter.Seq2[importers.Record, error] {
+	reads.Records = func(f importers.File, yield func(importers.Record) bool) error {
 		for _, c := range f.Companions {
 			data, err := c.Read()
 			if err != nil {
@@ -400,7 +399,7 @@ func TestCompanionsAreReadAndCount(t *testing.T) {
 			}
 			seen += c.Name + "=" + string(data)
 		}
-		return importers.Rows(f)
+		return importers.Rows(f, yield)
 	}
 	out := t.TempDir() + "/out"
 	with := func(scores string) convert.ImportOptions {

@@ -3,7 +3,6 @@ package art
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"regexp"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -41,18 +40,15 @@ var Importer = importers.Format{
 // step finds the split and the training step in the name of a log.
 var step = regexp.MustCompile(`(?:(?:^|/)trajectories/([^/]+)/|^|/)(\d{4,9})\.(?:parquet|jsonl)$`)
 
-func records(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		var context []byte
-		if m := step.FindStringSubmatch(f.Name); m != nil {
-			context = fmt.Appendf(nil, `{"step":"%s","split":%s}`, m[2], importers.Quote(m[1]))
-		}
-		for r, err := range importers.Rows(f) {
-			if r.Context = context; !yield(r, err) {
-				return
-			}
-		}
+func records(f importers.File, yield func(importers.Record) bool) error {
+	var context []byte
+	if m := step.FindStringSubmatch(f.Name); m != nil {
+		context = fmt.Appendf(nil, `{"step":"%s","split":%s}`, m[2], importers.Quote(m[1]))
 	}
+	return importers.Rows(f, func(r importers.Record) bool {
+		r.Context = context
+		return yield(r)
+	})
 }
 
 var errUnknown = errors.New("it has none of trajectories, trajectory_json and messages: it is no log of ART's")

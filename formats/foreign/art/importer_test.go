@@ -42,7 +42,7 @@ func rows(f *testing.F) (seeds [][]byte) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for r, err := range importers.Rows(importers.File{Name: path, R: bytes.NewReader(data), Size: int64(len(data))}) {
+		for r, err := range importers.Rows.All(importers.File{Name: path, R: bytes.NewReader(data), Size: int64(len(data))}) {
 			if err != nil {
 				f.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package atif
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -32,7 +31,7 @@ var Importer = importers.Format{
 	Help:       "trajectories in the Agent Trajectory Interchange Format of Harbor and NAT, versions 1.0 to 1.8",
 	Spec:       "harbor-framework/harbor: docs/rfcs/0001-trajectory-format.md",
 	Extensions: []string{".json", ".jsonl"},
-	Records: importers.ByExtension(importers.Document, map[string]func(importers.File) iter.Seq2[importers.Record, error]{
+	Records: importers.ByExtension(importers.Document, map[string]importers.Cut{
 		".jsonl": importers.Rows, ".ndjson": importers.Rows, ".parquet": importers.Rows,
 	}),
 	Parse: parse,

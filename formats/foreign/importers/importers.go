@@ -11,7 +11,6 @@ package importers
 import (
 	"fmt"
 	"io"
-	"iter"
 	"regexp"
 	"strings"
 
@@ -34,7 +33,7 @@ type Format struct {
 
 	// Records cuts a file into records. It does as little as possible, since it
 	// is the only part of an import that does not run concurrently.
-	Records func(f File) iter.Seq2[Record, error]
+	Records Cut
 
 	// Parse converts a record. An error refuses the record; it need not name the
 	// place, and Refuse returns it from within. Parse is pure and safe for concurrent use, and what it returns

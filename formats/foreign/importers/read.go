@@ -81,7 +81,7 @@ func Placed(v any, format string, args ...any) any {
 // file cannot be read.
 func (f *Format) All(file File) iter.Seq2[Parsed, error] {
 	return func(yield func(Parsed, error) bool) {
-		for r, err := range f.Records(file) {
+		for r, err := range f.Records.All(file) {
 			if err != nil {
 				yield(Parsed{}, err)
 				return

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 
@@ -26,37 +25,31 @@ const (
 
 // archive yields the samples of an .eval file, one entry at a time. The repeats
 // of a sample come one after the other.
-func archive(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		z, err := zip.NewReader(f.R, f.Size)
-		if err != nil {
-			yield(importers.Record{},
-				fault.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err,
-					"it cannot be read as a zip"))
-			return
+func archive(f importers.File, yield func(importers.Record) bool) error {
+	z, err := zip.NewReader(f.R, f.Size)
+	if err != nil {
+		return fault.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err, "it cannot be read as a zip")
+	}
+	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
+	about, err := aboutOf(z)
+	if err != nil {
+		return fault.Invalid(f.Name, "", err, "it cannot be read")
+	}
+	for n, e := range entries(z) {
+		r := importers.Record{Entry: e.Name, Row: int64(n), Context: about, Options: f.Options}
+		if strings.HasSuffix(e.Name, shell) {
+			err = errChunked
+		} else {
+			r.Data, err = read(e)
 		}
-		z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
-		about, err := aboutOf(z)
 		if err != nil {
-			yield(importers.Record{}, fault.Invalid(f.Name, "", err, "it cannot be read"))
-			return
+			return fault.Invalid(f.Name, "", err, "entry %q cannot be read", e.Name)
 		}
-		for n, e := range entries(z) {
-			r := importers.Record{Entry: e.Name, Row: int64(n), Context: about, Options: f.Options}
-			if strings.HasSuffix(e.Name, shell) {
-				err = errChunked
-			} else {
-				r.Data, err = read(e)
-			}
-			if err != nil {
-				yield(importers.Record{}, fault.Invalid(f.Name, "", err, "entry %q cannot be read", e.Name))
-				return
-			}
-			if !yield(r, nil) {
-				return
-			}
+		if !yield(r) {
+			break
 		}
 	}
+	return nil
 }
 
 // shell ends the name of the first entry of a sample in chunks.
@@ -161,30 +154,26 @@ func read(e *zip.File) ([]byte, error) {
 var errLarge = fmt.Errorf("it is larger than %d MiB", importers.MaxDocument>>20)
 
 // document yields the samples of a log in JSON.
-func document(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		for r, err := range importers.Document(f) {
-			if err != nil {
-				yield(r, err)
-				return
-			}
-			o, err := object(r.Data)
-			if err == nil && !(o.Has("eval") || o.Has("samples")) {
-				err = errNoLog
-			}
-			if err != nil {
-				yield(importers.Record{}, fault.Invalid(f.Name, "", err, "it is not a log of Inspect"))
-				return
-			}
-			about, n := about(o), int64(0)
-			for sample := range jsontext.Elements(o.Get("samples")) {
-				if !yield(importers.Record{Data: sample, Row: n, Context: about, Options: f.Options}, nil) {
-					return
-				}
-				n++
-			}
-		}
+func document(f importers.File, yield func(importers.Record) bool) error {
+	data, err := importers.ReadDocument(f)
+	if err != nil {
+		return err
 	}
+	o, err := object(data)
+	if err == nil && !(o.Has("eval") || o.Has("samples")) {
+		err = errNoLog
+	}
+	if err != nil {
+		return fault.Invalid(f.Name, "", err, "it is not a log of Inspect")
+	}
+	about, n := about(o), int64(0)
+	for sample := range jsontext.Elements(o.Get("samples")) {
+		if !yield(importers.Record{Data: sample, Row: n, Context: about, Options: f.Options}) {
+			break
+		}
+		n++
+	}
+	return nil
 }
 
 var errNoLog = errors.New("it has neither eval nor samples")

@@ -15,7 +15,6 @@
 package inspect
 
 import (
-	"iter"
 	"regexp"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -28,7 +27,6 @@ var Importer = importers.Format{
 	Spec:       "UKGovernmentBEIS/inspect_ai: docs/eval-logs.qmd, src/inspect_ai/log/_log.py",
 	Unscored:   regexp.MustCompile(`^scores\.`),
 	Extensions: []string{".eval", ".json"},
-	Records: importers.ByExtension(document,
-		map[string]func(importers.File) iter.Seq2[importers.Record, error]{".eval": archive}),
-	Parse: parse,
+	Records:    importers.ByExtension(document, map[string]importers.Cut{".eval": archive}),
+	Parse:      parse,
 }

@@ -91,7 +91,7 @@ func FuzzLog(f *testing.F) {
 	var seeds [][]byte // a log for each sample
 	for _, data := range foreigntest.Seeds(f, 1<<20, "testdata/schema.json") {
 		log := importers.File{Name: "f.json", R: bytes.NewReader(data), Size: int64(len(data))}
-		for r, err := range Importer.Records(log) {
+		for r, err := range Importer.Records.All(log) {
 			if err != nil {
 				f.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package nat
 import (
 	"bytes"
 	"errors"
-	"iter"
 	"path"
 	"regexp"
 	"strconv"
@@ -68,32 +67,27 @@ func skip(name string) bool {
 
 // records cuts a file into items. The context of an item is what the evaluators
 // say of it: an object with a member for each.
-func records(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		cut := importers.Rows
-		if strings.HasSuffix(f.Name, ".json") && begins(f) == '{' {
-			cut = importers.Document
-		}
-		scores, err := readScores(f)
-		if err != nil {
-			yield(importers.Record{}, err)
-			return
-		}
-		id := f.Column("id")
-		for r, err := range cut(f) {
-			if err == nil && len(scores) > 0 {
-				o := jsontext.ParseObject(r.Data)
-				key := o.Get(id)
-				if o.Has("item_id") {
-					key = o.Get("item_id")
-				}
-				r.Context = scores[string(key)].Bytes()
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
+func records(f importers.File, yield func(importers.Record) bool) error {
+	cut := importers.Rows
+	if strings.HasSuffix(f.Name, ".json") && begins(f) == '{' {
+		cut = importers.Document
 	}
+	scores, err := readScores(f)
+	if err != nil {
+		return err
+	}
+	id := f.Column("id")
+	return cut(f, func(r importers.Record) bool {
+		if len(scores) > 0 {
+			o := jsontext.ParseObject(r.Data)
+			key := o.Get(id)
+			if o.Has("item_id") {
+				key = o.Get("item_id")
+			}
+			r.Context = scores[string(key)].Bytes()
+		}
+		return yield(r)
+	})
 }
 
 // begins returns the first byte of a file that is not white space, 0 for none.

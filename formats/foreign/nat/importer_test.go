@@ -35,7 +35,7 @@ func FuzzItem(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for r, err := range Importer.Records(importers.File{Name: path, R: bytes.NewReader(data), Size: int64(len(data))}) {
+		for r, err := range Importer.Records.All(importers.File{Name: path, R: bytes.NewReader(data), Size: int64(len(data))}) {
 			if err != nil {
 				f.Fatal(err)
 			}

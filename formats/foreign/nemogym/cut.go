@@ -2,7 +2,6 @@ package nemogym
 
 import (
 	"bytes"
-	"iter"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -17,62 +16,55 @@ var maxHeld = importers.MaxDocument
 // with one rollout id, at the last of them. For these the file is read twice:
 // first to count the calls of each rollout, so that a rollout is held no longer
 // than its lines need.
-func cut(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		var calls map[string]int // to come, by rollout
-		open, held, n := map[string]*importers.Record{}, 0, int64(0)
-		for r, err := range importers.Rows(f) {
-			if err != nil {
-				yield(r, err)
-				return
+func cut(f importers.File, yield func(importers.Record) bool) error {
+	var calls map[string]int // to come, by rollout
+	open, held, n := map[string]*importers.Record{}, 0, int64(0)
+	for r, err := range importers.Rows.All(f) {
+		if err != nil {
+			return err
+		}
+		if id := captured(r.Data); id != "" {
+			if calls == nil {
+				if calls, err = count(f); err != nil {
+					return err
+				}
 			}
-			if id := captured(r.Data); id != "" {
-				if calls == nil {
-					if calls, err = count(f); err != nil {
-						yield(r, err)
-						return
-					}
-				}
-				rollout := open[id]
-				if rollout == nil {
-					rollout = &importers.Record{Line: r.Line, Options: r.Options}
-					open[id] = rollout
-				}
-				rollout.Data = append(append(rollout.Data, "[,"[min(len(rollout.Data), 1)]), r.Data...)
-				if held += 1 + len(r.Data); held > maxHeld {
-					yield(r, fault.Invalid(f.Name, "sort its lines by rollout_id, or split the file by it", nil,
-						"rollouts of which calls are still to come have more than %d MiB", maxHeld>>20))
-					return
-				}
-				if calls[id]--; calls[id] > 0 {
-					continue
-				}
-				delete(open, id)
-				r, held = *rollout, held-len(rollout.Data)
-				r.Data = append(r.Data, ']')
+			rollout := open[id]
+			if rollout == nil {
+				rollout = &importers.Record{Line: r.Line, Options: r.Options}
+				open[id] = rollout
 			}
-			r.Row = n
-			n++
-			if !yield(r, nil) {
-				return
+			rollout.Data = append(append(rollout.Data, "[,"[min(len(rollout.Data), 1)]), r.Data...)
+			if held += 1 + len(r.Data); held > maxHeld {
+				return fault.Invalid(f.Name, "sort its lines by rollout_id, or split the file by it", nil,
+					"rollouts of which calls are still to come have more than %d MiB", maxHeld>>20)
 			}
+			if calls[id]--; calls[id] > 0 {
+				continue
+			}
+			delete(open, id)
+			r, held = *rollout, held-len(rollout.Data)
+			r.Data = append(r.Data, ']')
+		}
+		r.Row = n
+		n++
+		if !yield(r) {
+			break
 		}
 	}
+	return nil
 }
 
 // count returns the number of calls of each rollout that the lines of token
 // capture have.
 func count(f importers.File) (map[string]int, error) {
 	calls := map[string]int{}
-	for r, err := range importers.Rows(f) {
-		if err != nil {
-			return nil, err
-		}
+	return calls, importers.Rows(f, func(r importers.Record) bool {
 		if id := captured(r.Data); id != "" {
 			calls[id]++
 		}
-	}
-	return calls, nil
+		return true
+	})
 }
 
 // captured returns the rollout id of a line of token capture, "" for any other.

@@ -143,7 +143,7 @@ func again(t *testing.T, row *formats.Trajectory) {
 	options := importers.Options{Map: map[string]string{"example_id": "rollmill.example_id"}}
 	f := importers.File{Name: "x.jsonl", R: bytes.NewReader(data), Size: int64(len(data)), Options: &options}
 	n := 0
-	for r, err := range otel.Importer.Records(f) {
+	for r, err := range otel.Importer.Records.All(f) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"strings"
 
@@ -46,21 +45,19 @@ type index struct {
 	depth  int               // of lists in others
 }
 
-func records(f importers.File) iter.Seq2[importers.Record, error] {
-	return func(yield func(importers.Record, error) bool) {
-		x := &index{traces: map[string][]piece{}, spans: map[string]string{}}
-		if err := x.file(f); err != nil {
-			yield(importers.Record{}, err)
-			return
-		}
-		for n, id := range x.order {
-			pieces := x.traces[id]
-			delete(x.traces, id)
-			if !yield(importers.Record{Data: join(pieces), Row: int64(n), Line: pieces[0].line, Options: f.Options}, nil) {
-				return
-			}
+func records(f importers.File, yield func(importers.Record) bool) error {
+	x := &index{traces: map[string][]piece{}, spans: map[string]string{}}
+	if err := x.file(f); err != nil {
+		return err
+	}
+	for n, id := range x.order {
+		pieces := x.traces[id]
+		delete(x.traces, id)
+		if !yield(importers.Record{Data: join(pieces), Row: int64(n), Line: pieces[0].line, Options: f.Options}) {
+			break
 		}
 	}
+	return nil
 }
 
 // join writes the pieces of a trace as a list of [kind, resource, raw]. A resource
@@ -93,7 +90,7 @@ func (x *index) file(f importers.File) error {
 	switch rows.Extension(f.Name) {
 	case ".parquet", ".csv":
 		var held int
-		for r, err := range importers.Rows(f) {
+		for r, err := range importers.Rows.All(f) {
 			if err != nil {
 				return err
 			}
@@ -109,23 +106,22 @@ func (x *index) file(f importers.File) error {
 				return fault.Invalid(f.Name, "", err, "row %d", r.Row)
 			}
 		}
-		return x.end(f)
-	}
-	if err := x.text(f); err != nil {
-		return err
+	default:
+		if err := x.text(f); err != nil {
+			return err
+		}
 	}
 	return x.end(f)
 }
 
 // text reads the pieces of a text.
 func (x *index) text(f importers.File) error {
-	for r, err := range importers.Document(f) {
-		if err != nil {
-			return err
-		}
-		if line, err := x.values(r.Data); err != nil {
-			return fault.Invalid(f.Name, "", err, "line %d", line)
-		}
+	data, err := importers.ReadDocument(f)
+	if err != nil {
+		return err
+	}
+	if line, err := x.values(data); err != nil {
+		return fault.Invalid(f.Name, "", err, "line %d", line)
 	}
 	return nil
 }
