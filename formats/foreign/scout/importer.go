@@ -1,3 +1,5 @@
+// Package scout reads and writes the transcripts of Inspect Scout. Exporter and
+// Importer say how.
 package scout
 
 import (

@@ -2,6 +2,8 @@ package trainers
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -51,4 +53,107 @@ func EchoLines(from records.File, out io.Writer) error {
 		}
 	}
 	return w.Close()
+}
+
+// Echo is an open file of EchoRow. It keeps where each trajectory's rows are, and the rows
+// that were read last: they are mostly asked for in the file's order.
+type Echo struct {
+	rows  *parquet.File
+	at    map[string][]int64 // rows of a trajectory
+	first int64              // of kept
+	kept  []EchoRow
+}
+
+const block = 64 // rows that are read together
+
+// OpenEcho reads the ids of a file of EchoRow.
+func OpenEcho(src io.ReaderAt, size int64, name string) (*Echo, error) {
+	rows, err := parquet.OpenForeign(src, size, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := &Echo{rows: rows, at: map[string][]int64{}}
+	return f, f.index()
+}
+
+// Rows returns the number of rows.
+func (f *Echo) Rows() int64 { return f.rows.Rows() }
+
+// Columns returns the columns that have a value in any row.
+func (f *Echo) Columns() (map[string]bool, error) {
+	has := map[string]bool{}
+	for n := int64(0); n < f.Rows(); n += block {
+		if err := f.read(n); err != nil {
+			return nil, err
+		}
+		for _, r := range f.kept {
+			for column, is := range map[string]bool{"old_logprobs": len(r.Old) > 0, "new_logprobs": len(r.New) > 0, "ref_logprobs": len(r.Reference) > 0,
+				"entropies": len(r.Entropy) > 0, "clip_share": r.Clipped != nil, "loss": r.Loss != nil} {
+				has[column] = has[column] || is
+			}
+		}
+	}
+	return has, nil
+}
+
+// index notes the rows of each trajectory.
+func (f *Echo) index() error {
+	r, has, err := parquet.NewForeignReader[EchoRow](f.rows, func(c string) bool { return c == "trajectory_id" }, 0, f.rows.Rows())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if !has["trajectory_id"] {
+		return fault.Invalid(f.rows.Name(),
+			"write a row for each row of the sequences, with its trajectory_id and sequence", nil,
+			"it has no column trajectory_id")
+	}
+	rows := make([]EchoRow, block)
+	for n := int64(0); n < f.rows.Rows(); {
+		got, err := r.Read(rows)
+		for _, row := range rows[:got] {
+			f.at[row.TrajectoryID] = append(f.at[row.TrajectoryID], n)
+			n++
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err // which names the file
+		} else if got == 0 {
+			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), n, err)
+		}
+	}
+	return nil
+}
+
+// Of returns the rows of a trajectory.
+func (f *Echo) Of(id string) (out []EchoRow, err error) {
+	for _, n := range f.at[id] {
+		if n < f.first || n >= f.first+int64(len(f.kept)) {
+			if err := f.read(n - n%block); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, f.kept[n-f.first])
+	}
+	return out, nil
+}
+
+// read reads the block that begins with a row.
+func (f *Echo) read(first int64) error {
+	n := min(block, f.rows.Rows()-first)
+	r, _, err := parquet.NewForeignReader[EchoRow](f.rows, func(string) bool { return true }, first, n)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	rows := make([]EchoRow, n)
+	for got := 0; got < len(rows); {
+		k, err := r.Read(rows[got:])
+		if got += k; err != nil && !errors.Is(err, io.EOF) {
+			return err
+		} else if k == 0 {
+			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), first+int64(got), err)
+		}
+	}
+	f.first, f.kept = first, rows
+	return nil
 }

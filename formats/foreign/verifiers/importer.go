@@ -1,3 +1,5 @@
+// Package verifiers reads and writes the rollouts of PrimeIntellect's verifiers.
+// Exporter and Importer say how.
 package verifiers
 
 import (
