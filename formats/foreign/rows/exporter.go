@@ -39,3 +39,10 @@ var Exporter = exporters.Format{
 func Append(dst []byte, t *formats.Trajectory) []byte { return appendRow(dst, t) }
 
 var appendRow = jsontext.Rows[formats.Trajectory]()
+
+// Trajectories writes the rows unchanged.
+var Trajectories = exporters.Format{
+	Name: "trajectories", For: exporters.Own, Help: "the trajectories themselves", Of: exporters.Groups,
+	Exports: []exporters.Extension{exporters.Parquet}, Hub: 1,
+	Table: exporters.Table(func(x *exporters.Item) []formats.Trajectory { return x.Rows }),
+}
