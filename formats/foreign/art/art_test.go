@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/art/wiretest"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/randomtest"
 )
@@ -179,7 +180,7 @@ func TestBranchesBecomeHistories(t *testing.T) {
 	}
 	g := decode(t, AppendGroup(nil, rows))
 	var ids []string
-	for _, h := range append([]History{g.Trajectories[0].History}, g.Trajectories[0].AdditionalHistories...) {
+	for _, h := range append([]wiretest.History{g.Trajectories[0].History}, g.Trajectories[0].AdditionalHistories...) {
 		for _, e := range h.Entries {
 			if e.Choice != nil {
 				for _, token := range e.Choice.Logprobs.Content {
@@ -194,12 +195,12 @@ func TestBranchesBecomeHistories(t *testing.T) {
 	}
 }
 
-func decode(t *testing.T, data []byte) Group {
+func decode(t *testing.T, data []byte) wiretest.Group {
 	t.Helper()
 	if strings.ContainsAny(string(data), "\n\r") {
 		t.Error("a group is more than one line")
 	}
-	var g Group
+	var g wiretest.Group
 	if err := json.Unmarshal(data, &g); err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
@@ -243,7 +244,7 @@ func TestChoicesHoldTheSampledTokens(t *testing.T) {
 }
 
 func TestTokenBytesAreNumbers(t *testing.T) {
-	data, err := json.Marshal(Token{Token: "token_id:5", Bytes: []int{101, 52}})
+	data, err := json.Marshal(wiretest.Token{Token: "token_id:5", Bytes: []int{101, 52}})
 	if err != nil || !strings.Contains(string(data), `"bytes":[101,52]`) {
 		t.Errorf("%s, %v", data, err)
 	}

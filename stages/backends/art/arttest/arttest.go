@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/art/wiretest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
@@ -77,7 +78,7 @@ type Batch struct {
 	Config  map[string]any
 	Dev     map[string]any
 	Raw     json.RawMessage // the request's body
-	Groups  []art.Group
+	Groups  []wiretest.Group
 	Trained bool
 	Tokens  []int32  // what was trained: the ids of choices, in order
 	Plain   int      // assistant messages that were trained and not sampled

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/art/wiretest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
@@ -240,7 +241,7 @@ func (b *Batch) look(d Dialect) (trainable, sound bool) {
 				continue
 			}
 			t := g.Trajectories[i]
-			histories := []art.History{t.History}
+			histories := []wiretest.History{t.History}
 			if d != V03 {
 				histories = append(histories, t.AdditionalHistories...)
 			}
@@ -253,7 +254,7 @@ func (b *Batch) look(d Dialect) (trainable, sound bool) {
 	return trainable, sound
 }
 
-func (b *Batch) history(h art.History, d Dialect) (trainable, sound bool) {
+func (b *Batch) history(h wiretest.History, d Dialect) (trainable, sound bool) {
 	if d == V05 || d == Frontend {
 		return b.plain(h)
 	}
@@ -292,7 +293,7 @@ func tokenID(token string) (int32, bool) {
 }
 
 // plain reads a history where a choice arrives as a plain object.
-func (b *Batch) plain(h art.History) (trainable, sound bool) {
+func (b *Batch) plain(h wiretest.History) (trainable, sound bool) {
 	allowed, _ := b.Dev["allow_training_without_logprobs"].(bool)
 	for _, e := range h.Entries {
 		switch {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/art/wiretest"
 )
 
 // validate reads groups as they are sent. An error says what the models of an ART
 // 0.4 server would refuse first.
-func validate(raw json.RawMessage) (groups []art.Group, err error) {
+func validate(raw json.RawMessage) (groups []wiretest.Group, err error) {
 	if err := json.Unmarshal(raw, &groups); err != nil {
 		return nil, err
 	}
@@ -27,13 +27,13 @@ func validate(raw json.RawMessage) (groups []art.Group, err error) {
 
 func errMissing(field string) error { return fmt.Errorf("%s is missing", field) }
 
-func validGroup(g *art.Group) error {
+func validGroup(g *wiretest.Group) error {
 	if g.Trajectories == nil {
 		return errMissing("trajectories")
 	}
 	for i := range g.Trajectories {
 		t := &g.Trajectories[i]
-		for _, h := range append([]art.History{t.History}, t.AdditionalHistories...) {
+		for _, h := range append([]wiretest.History{t.History}, t.AdditionalHistories...) {
 			if err := validHistory(&h); err != nil {
 				return fmt.Errorf("trajectory %d: %w", i, err)
 			}
@@ -65,7 +65,7 @@ func flat(m map[string]any, texts bool) bool {
 	return true
 }
 
-func validHistory(h *art.History) error {
+func validHistory(h *wiretest.History) error {
 	if h.Entries == nil {
 		return errMissing("messages_and_choices")
 	}
@@ -86,7 +86,7 @@ func validHistory(h *art.History) error {
 	return nil
 }
 
-func validMessage(m *art.Message) error {
+func validMessage(m *wiretest.Message) error {
 	switch m.Role {
 	case "developer", "system", "user", "assistant":
 	case "tool":
@@ -105,7 +105,7 @@ func validMessage(m *art.Message) error {
 
 var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true, "function_call": true}
 
-func validChoice(c *art.Choice) error {
+func validChoice(c *wiretest.Choice) error {
 	switch {
 	case c.Index == nil:
 		return errMissing("index")
