@@ -45,17 +45,11 @@ var byColumn = func() map[string]field {
 
 // split finds the columns.
 func (r *row) split() {
-	var reading jsontext.Reading
-	data, err := reading.Each(r.Data, func(key, v []byte) {
+	value.Members(r.Record, func(key, v []byte) {
 		if string(v) != "null" {
 			r.add(key, v)
 		}
 	}, func() { *r = row{Record: r.Record, hints: r.hints} })
-	if err != nil {
-		importers.Refuse(err)
-	}
-	r.Data = data
-	r.LoseAll(reading.Lost)
 }
 
 func (r *row) add(key, v []byte) {

@@ -5,7 +5,7 @@
 // To add a format: add a folder of formats/foreign that declares a Format, a line
 // to formats/foreign, files that the software itself wrote to testdata/importers,
 // and calls of foreigntest.Importer and foreigntest.Fuzz. The command, its help and its
-// page follow. Package value has the readers of JSON values.
+// page follow. Packages must and value read JSON values.
 package importers
 
 import (

@@ -4,7 +4,6 @@ package rows
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -91,34 +90,18 @@ type row struct {
 
 func parse(record *importers.Record) ([]importers.Item, error) {
 	r := row{Record: record}
-	if err := r.split(); err != nil {
-		return nil, err
-	}
+	begin := func() { r.values, r.rest = map[string][]byte{}, jsontext.Builder{} }
+	begin()
+	value.Members(record, r.add, begin)
 	items := make([]importers.Item, 1)
 	x := &items[0]
 	if id := r.values["example_id"]; len(id) > 0 {
 		x.NumberID = id[0] != '"'
 	}
-	if err := r.conversation(&x.Row); err != nil {
-		return nil, err
-	}
-	if err := r.decode(&x.Row); err != nil {
-		return nil, err
-	}
-	if err := r.set(x); err != nil {
-		return nil, err
-	}
+	r.conversation(&x.Row)
+	r.decode(&x.Row)
+	r.set(x)
 	return items, nil
-}
-
-// split finds the fields of the row's columns.
-func (r *row) split() (err error) {
-	begin := func() { r.values, r.rest = map[string][]byte{}, jsontext.Builder{} }
-	begin()
-	var reading jsontext.Reading
-	r.Data, err = reading.Each(r.Data, r.add, begin)
-	r.LoseAll(reading.Lost)
-	return err
 }
 
 func (r *row) add(key, v []byte) {
@@ -150,10 +133,10 @@ func known(name string) bool {
 }
 
 // conversation reads the messages, calls and tool sets.
-func (r *row) conversation(t *formats.Trajectory) error {
+func (r *row) conversation(t *formats.Trajectory) {
 	list := r.values["messages"]
 	if list == nil {
-		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.Column("messages"),
+		must.Fail("the row has no column %q with messages; it has %s%s", r.Column("messages"),
 			cmp.Or(strings.Join(chat.Columns(r.Data), ", "), "none"), chat.Nearest(r.Data))
 	}
 	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
@@ -162,29 +145,28 @@ func (r *row) conversation(t *formats.Trajectory) error {
 	}
 	if v := r.values["system"]; v != nil {
 		if v[0] != '"' {
-			return fmt.Errorf("column %q is %s, not text", r.Column("system"), importers.Brief(v))
+			must.Fail("column %q is %s, not text", r.Column("system"), importers.Brief(v))
 		}
 		c.System = jsontext.Unquote(v)
 	}
-	if err := r.offer(&c); err != nil {
-		return err
-	}
-	r.messages(&c, list)
+	r.offer(&c)
+	r.column("messages", c.AddList)
 	c.Into(t)
-	return r.metadata(t, &c)
+	r.metadata(t, &c)
 }
 
-func (r *row) messages(c *chat.Reader, list []byte) {
-	defer must.At("column %q", r.Column("messages"))
-	c.AddList(list)
+// column reads the value of a column.
+func (r *row) column(name string, read func(v []byte)) {
+	defer must.At("column %q", r.Column(name))
+	read(r.values[name])
 }
 
 // offer sets the tools of all calls: a column of its own, or the only tool set
 // when there is no column of calls.
-func (r *row) offer(c *chat.Reader) error {
+func (r *row) offer(c *chat.Reader) {
 	definitions, err := value.ChatTools(r.Sparse(r.values["tools"]))
 	if err != nil {
-		return fmt.Errorf("column %q: %w", r.Column("tools"), err)
+		must.Fail("column %q: %w", r.Column("tools"), err)
 	}
 	if definitions == "" && !c.Called {
 		n := 0
@@ -194,18 +176,15 @@ func (r *row) offer(c *chat.Reader) error {
 			}
 		}
 		if n != 1 {
-			return nil
+			return
 		}
 	}
 	c.Offer(definitions)
-	return nil
 }
 
 // metadata sets the metadata: the column, and what has no column.
-func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
-	if t.Metadata, err = r.object(r.values["metadata"]); err != nil {
-		return fmt.Errorf("column %q: %w", r.Column("metadata"), err)
-	}
+func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) {
+	r.column("metadata", func(v []byte) { t.Metadata = r.object(v) })
 	var more importers.Metadata
 	for _, column := range r.rest.Object {
 		more.Add(column.Key, column.Raw)
@@ -226,11 +205,10 @@ func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
 	if added != "" {
 		t.Metadata = string(o.Bytes())
 	}
-	return nil
 }
 
 // set sets what belongs to an item.
-func (r *row) set(x *importers.Item) error {
+func (r *row) set(x *importers.Item) {
 	t := &x.Row
 	if r.values["epoch"] != nil {
 		epoch := t.Epoch
@@ -251,16 +229,15 @@ func (r *row) set(x *importers.Item) error {
 	if v := r.values["label"]; v != nil {
 		on, ok := value.Truth(v)
 		if !ok {
-			return fmt.Errorf("column %q is %s, neither true nor false", r.Column("label"), importers.Brief(v))
+			must.Fail("column %q is %s, neither true nor false", r.Column("label"), importers.Brief(v))
 		}
 		x.Label = &on
 	}
 	for i := range t.Calls {
 		if tools := t.Calls[i].Tools; tools < -1 || int(tools) >= len(t.ToolSets) {
-			return fmt.Errorf("call %d has the tools %d of %d", i, tools, len(t.ToolSets))
+			must.Fail("call %d has the tools %d of %d", i, tools, len(t.ToolSets))
 		}
 	}
-	return nil
 }
 
 // total returns the sum of rewards that are an object, nil when one of them has

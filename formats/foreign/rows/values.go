@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -11,81 +10,70 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // decode reads the columns that conversation does not.
-func (r *row) decode(t *formats.Trajectory) error {
+func (r *row) decode(t *formats.Trajectory) {
 	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
-		name := f.Name
-		v := r.values[name]
-		if v == nil || name == "messages" || name == "metadata" {
-			continue
-		}
-		if err := r.value(f.In(reflect.ValueOf(t).Elem()), name, v); err != nil {
-			return fmt.Errorf("column %q: %w", r.Column(name), err)
+		if r.values[f.Name] != nil && f.Name != "messages" && f.Name != "metadata" {
+			r.column(f.Name, func(v []byte) { r.value(f.In(reflect.ValueOf(t).Elem()), f.Name, v) })
 		}
 	}
-	return nil
 }
 
 // objects are columns of JSON objects.
 var objects = map[string]bool{"example": true, "calls.sampling": true, "candidates.metadata": true}
 
 // value reads a value of a column, whose path is the names down to it.
-func (r *row) value(to reflect.Value, path string, v []byte) (err error) {
+func (r *row) value(to reflect.Value, path string, v []byte) {
 	if string(v) == "null" {
-		return nil
+		return
 	}
 	switch to.Kind() {
 	case reflect.String:
-		var text string
-		if text, err = r.textOf(path, v); err == nil {
-			to.SetString(text)
-		}
-		return err
+		to.SetString(r.textOf(path, v))
 	case reflect.Bool:
 		on, ok := value.Truth(v)
 		if !ok {
-			return fmt.Errorf("%s is neither true nor false", importers.Brief(v))
+			must.Fail("%s is neither true nor false", importers.Brief(v))
 		}
 		to.SetBool(on)
-		return nil
 	case reflect.Int32, reflect.Int64:
-		return whole(to, path, v)
+		whole(to, path, v)
 	case reflect.Float32, reflect.Float64:
 		x, err := strconv.ParseFloat(value.Scalar(v), to.Type().Bits())
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%s is not a finite number", importers.Brief(v))
+			must.Fail("%s is not a finite number", importers.Brief(v))
 		}
 		to.SetFloat(x)
-		return nil
 	case reflect.Pointer:
-		if value.Scalar(v) == "" {
-			return nil // an empty field of CSV
+		if value.Scalar(v) != "" { // an empty field of CSV
+			to.Set(reflect.New(to.Type().Elem()))
+			r.value(to.Elem(), path, v)
 		}
-		to.Set(reflect.New(to.Type().Elem()))
-		return r.value(to.Elem(), path, v)
 	case reflect.Slice:
-		return r.list(to, path, v)
+		r.list(to, path, v)
+	default:
+		r.members(to, path, v)
 	}
-	return r.members(to, path, v)
 }
 
 // list reads a list, or JSON text with one.
-func (r *row) list(to reflect.Value, path string, v []byte) error {
+func (r *row) list(to reflect.Value, path string, v []byte) {
 	if v[0] == '"' {
 		if v = []byte(value.Scalar(v)); len(v) == 0 {
-			return nil
+			return
 		}
 	}
 	if path == "rewards" && v[0] == '{' {
 		v = namedRewards(v)
 	}
 	if v[0] != '[' || !jsontext.Valid(v) {
-		return fmt.Errorf("it is %s, not a list", importers.Brief(v))
+		must.Fail("it is %s, not a list", importers.Brief(v))
 	}
 	n := 0
 	for range jsontext.Elements(v) {
@@ -93,16 +81,18 @@ func (r *row) list(to reflect.Value, path string, v []byte) error {
 	}
 	to.Set(reflect.MakeSlice(to.Type(), n, n))
 	n = 0
+	defer func() {
+		if v := recover(); v != nil {
+			panic(importers.Placed(v, "element %d", n))
+		}
+	}()
 	for e := range jsontext.Elements(v) {
 		if string(e) == "null" {
-			return fmt.Errorf("element %d is null", n)
+			must.Fail("it is null")
 		}
-		if err := r.value(to.Index(n), path, e); err != nil {
-			return fmt.Errorf("element %d: %w", n, err)
-		}
+		r.value(to.Index(n), path, e)
 		n++
 	}
-	return nil
 }
 
 // namedRewards returns an object of named rewards as the list that the column
@@ -117,9 +107,9 @@ func namedRewards(v []byte) []byte {
 }
 
 // members reads an object.
-func (r *row) members(to reflect.Value, path string, v []byte) error {
+func (r *row) members(to reflect.Value, path string, v []byte) {
 	if v[0] != '{' {
-		return fmt.Errorf("it is %s, not an object", importers.Brief(v))
+		must.Fail("it is %s, not an object", importers.Brief(v))
 	}
 	if path == "calls" {
 		to.Set(reflect.ValueOf(formats.Call{Sampling: "{}", Tools: -1, Target: true}))
@@ -138,7 +128,7 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 		if path == "candidates" && f.Name == "tool_calls" {
 			calls, rest, err := chat.ToolCalls(v, r.Record)
 			if err != nil {
-				return err
+				importers.Refuse(err)
 			}
 			if rest != nil {
 				r.Lose("candidates.tool_calls", "a call has members that no column holds")
@@ -146,11 +136,13 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 			f.In(to).Set(reflect.ValueOf(calls))
 			continue
 		}
-		if err := r.value(f.In(to), path+"."+f.Name, v); err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
-		}
+		r.member(to, f, path, v)
 	}
-	return nil
+}
+
+func (r *row) member(to reflect.Value, f schema.Field, path string, v []byte) {
+	defer must.At("%s", f.Name)
+	r.value(f.In(to), path+"."+f.Name, v)
 }
 
 func member(t reflect.Type, name string) (schema.Field, bool) {
@@ -164,51 +156,55 @@ func member(t reflect.Type, name string) (schema.Field, bool) {
 
 // textOf returns a text; a number where the column is an id; the JSON of a value
 // where the column is JSON.
-func (r *row) textOf(path string, v []byte) (string, error) {
+func (r *row) textOf(path string, v []byte) string {
 	switch {
 	case objects[path]:
 		return r.object(v)
 	case path == "tool_sets":
-		return value.Array(v)
+		list, err := value.Array(v)
+		if err != nil {
+			importers.Refuse(err)
+		}
+		return list
 	case v[0] == '"':
-		return jsontext.Unquote(v), nil
-	case value.ID(v) != "":
-		return value.ID(v), nil
+		return jsontext.Unquote(v)
+	case value.ID(v) == "":
+		must.Fail("it is %s, not text", importers.Brief(v))
 	}
-	return "", fmt.Errorf("it is %s, not text", importers.Brief(v))
+	return value.ID(v)
 }
 
 // object returns the text of an object, which may be JSON text.
-func (r *row) object(v []byte) (string, error) {
+func (r *row) object(v []byte) string {
 	if len(v) == 0 {
-		return "", nil
+		return ""
 	}
 	text := v
 	if v[0] == '"' {
 		if text = []byte(value.Scalar(v)); len(text) == 0 {
-			return "", nil
+			return ""
 		}
 	}
 	var reading jsontext.Reading
 	object, ok := reading.Value(text)
 	if reading.Refused != nil {
-		return "", reading.Refused
+		importers.Refuse(reading.Refused)
 	}
 	if !ok || object[0] != '{' {
-		return "", fmt.Errorf("%s is not a JSON object", importers.Brief(text))
+		must.Fail("%s is not a JSON object", importers.Brief(text))
 	}
 	if r.LoseAll(reading.Lost); v[0] == '"' && len(reading.Lost) == 0 {
-		return jsontext.Unquote(v), nil // as it was written
+		return jsontext.Unquote(v) // as it was written
 	}
-	return jsontext.Compact(object), nil
+	return jsontext.Compact(object)
 }
 
 // whole reads a whole number. A time may be ISO 8601 text, as Parquet's
 // timestamps are.
-func whole(to reflect.Value, path string, v []byte) error {
+func whole(to reflect.Value, path string, v []byte) {
 	text := value.Scalar(v)
 	if text == "" {
-		return nil
+		return
 	}
 	n, err := strconv.ParseInt(strings.TrimSuffix(text, ".0"), 10, to.Type().Bits())
 	if err != nil && (path == "started_at" || path == "finished_at") {
@@ -221,8 +217,7 @@ func whole(to reflect.Value, path string, v []byte) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not a whole number of %d bits", importers.Brief(v), to.Type().Bits())
+		must.Fail("%s is not a whole number of %d bits", importers.Brief(v), to.Type().Bits())
 	}
 	to.SetInt(n)
-	return nil
 }

@@ -76,6 +76,18 @@ func ObjectText(r *importers.Record, data []byte) []byte {
 	return data
 }
 
+// Members calls f with the columns of a row as JSON reads them. When something is lost,
+// again is called, and f from the beginning.
+func Members(r *importers.Record, f func(key, v []byte), again func()) {
+	var reading jsontext.Reading
+	data, err := reading.Each(r.Data, f, again)
+	if err != nil {
+		importers.Refuse(err)
+	}
+	r.Data = data
+	r.LoseAll(reading.Lost)
+}
+
 // Context returns what the Context of a record says, nil for nothing.
 func Context(r *importers.Record) jsontext.Object {
 	if len(r.Context) == 0 {
