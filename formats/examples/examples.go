@@ -82,10 +82,7 @@ func (r *Report) warn(format string, args ...any) {
 // fault.Error with file, row and cause; read errors of r are returned
 // wrapped.
 func Read(name string, r io.ReaderAt, size int64, o Options) (*Set, Report, error) {
-	rows, err := records.File{Name: name, R: r, Size: size, Flag: "--examples-format", Buffer: readBytes}.Read(o.Format)
-	if err != nil {
-		return nil, Report{}, err
-	}
+	rows := records.File{Name: name, R: r, Size: size, Flag: "--examples-format", Buffer: readBytes}.Read(o.Format)
 	p, err := newPicker(name, o)
 	if err != nil {
 		return nil, Report{}, err

@@ -83,18 +83,30 @@ func Extensions() []string { return slices.Sorted(maps.Keys(extensions)) }
 
 // Read yields the rows of a file in a format; "" selects it by the name's
 // extension. A file that cannot be read as a whole is a fault.Error with
-// file, row and cause, and ends the rows; read errors are returned wrapped.
-func (s File) Read(format string) (iter.Seq2[Record, error], error) {
+// file, row and cause, and ends the rows; read errors are wrapped.
+func (s File) Read(format string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		read, err := s.reader(format)
+		if err == nil {
+			err = read(s, func(r Record) bool { return yield(r, nil) })
+		}
+		if err != nil {
+			yield(Record{}, err)
+		}
+	}
+}
+
+func (s File) reader(format string) (func(File, func(Record) bool) error, error) {
 	known := "known formats are " + strings.Join(Formats(), ", ")
 	if format != "" {
 		if read, ok := readers[format]; ok {
-			return s.rows(read), nil
+			return read, nil
 		}
 		return nil, fault.Invalid(s.Name, known, nil, "unknown format %q", format)
 	}
 	ext := Extension(s.Name)
 	if f, ok := extensions[ext]; ok {
-		return s.rows(readers[f]), nil
+		return readers[f], nil
 	}
 	hint := known
 	if s.Flag != "" {
@@ -104,14 +116,6 @@ func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 		hint = "save the sheet as CSV; " + known
 	}
 	return nil, fault.Invalid(s.Name, hint, nil, "the extension %q names no known format", ext)
-}
-
-func (s File) rows(read func(File, func(Record) bool) error) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		if err := read(s, func(r Record) bool { return yield(r, nil) }); err != nil {
-			yield(Record{}, err)
-		}
-	}
 }
 
 // asLines is a hint to read a file as JSON lines.

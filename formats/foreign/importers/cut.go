@@ -38,13 +38,9 @@ var Rows Cut = func(f File, yield func(Record) bool) error {
 	var dropped, before int64
 	var unread []jsontext.Lost
 	file := records.File{Name: f.Name, R: f.R, Size: f.Size, Nulls: &dropped, Unread: &unread, Documents: true}
-	rows, err := file.Read("")
-	if err != nil {
-		return err
-	}
 	nulls := addedNulls(file)
 	var n int64
-	for row, err := range rows {
+	for row, err := range file.Read("") {
 		if err != nil {
 			return err
 		}

@@ -24,13 +24,9 @@ func addedNulls(f records.File) bool {
 	if !slices.Contains([]string{".json", ".jsonl", ".ndjson"}, records.Extension(f.Name)) {
 		return false
 	}
-	rows, err := f.Read("")
-	if err != nil {
-		return false
-	}
 	s := argumentKeys{used: map[string]map[string]bool{}}
 	looked, size := 0, 0
-	for row, err := range rows {
+	for row, err := range f.Read("") {
 		if looked, size = looked+1, size+len(row.Object); err != nil || looked > maxLooked || size > maxLookedBytes {
 			break
 		}

@@ -33,12 +33,8 @@ type EchoRow struct {
 // EchoLines writes the rows of a file of JSON lines as Parquet. A row that is none is a
 // fault.Error with the file and the line.
 func EchoLines(from records.File, out io.Writer) error {
-	lines, err := from.Read("")
-	if err != nil {
-		return err
-	}
 	w := parquet.NewWriter[EchoRow](out)
-	for line, err := range lines {
+	for line, err := range from.Read("") {
 		if err != nil {
 			return err
 		}
