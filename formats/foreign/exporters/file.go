@@ -3,7 +3,10 @@ package exporters
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
+
+	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Extension is the extension of a file's name.
@@ -131,6 +134,44 @@ func FileName(id string) string {
 	}
 	if b.Len() == 0 {
 		return "~"
+	}
+	return b.String()
+}
+
+// Column documents one column of a format.
+type Column struct{ Name, Meaning string }
+
+// ColumnsOf returns the columns of a row, as its fields' tags "parquet" and
+// "meaning" say. Those of a list of structs are named LIST.COLUMN.
+func ColumnsOf[T any]() []Column { return columnsOf("", reflect.TypeFor[T]()) }
+
+func columnsOf(above string, row reflect.Type) (out []Column) {
+	meanings := map[uintptr]string{} // by place in the struct
+	for i := range row.NumField() {
+		meanings[row.Field(i).Offset] = row.Field(i).Tag.Get("meaning")
+	}
+	for _, f := range schema.FieldsOf(row) {
+		out = append(out, Column{above + f.Name, meanings[f.Offset]})
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			out = append(out, columnsOf(above+f.Name+".", f.Type.Elem())...)
+		}
+	}
+	return out
+}
+
+// About returns the notes of a format and its columns as text; "" when it does
+// not say.
+func (f Format) About() string {
+	if len(f.Columns) == 0 {
+		return f.Notes
+	}
+	var b strings.Builder
+	if f.Notes != "" {
+		b.WriteString(f.Notes + "\n")
+	}
+	b.WriteString("Columns:\n\n")
+	for _, c := range f.Columns {
+		fmt.Fprintf(&b, "  %-24s %s\n", c.Name, c.Meaning)
 	}
 	return b.String()
 }
