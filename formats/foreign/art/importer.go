@@ -119,7 +119,7 @@ func rowOf2(r *importers.Record, o jsontext.Object) []importers.Item {
 
 // one converts the trajectory of a row.
 func one(r *importers.Record, g *group, own jsontext.Object) []importers.Item {
-	defer must.At("trajectory_json")
+	defer must.In("trajectory_json")
 	return []importers.Item{trajectory(r, g, own)}
 }
 
@@ -153,7 +153,7 @@ func parsed(r *importers.Record, field string, v []byte) jsontext.Object {
 	if text == "" {
 		return nil
 	}
-	defer must.At("%s", field)
+	defer must.In(field)
 	return value.Object(r, []byte(text))
 }
 

@@ -170,7 +170,7 @@ func readOwn(r *importers.Record, x *importers.Item, extra []byte) {
 
 // text returns a text that is the JSON of an object.
 func text(r *importers.Record, field, v string) string {
-	defer must.At("%s", field)
+	defer must.In(field)
 	return string(value.ObjectText(r, []byte(v)))
 }
 

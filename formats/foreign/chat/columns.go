@@ -119,6 +119,13 @@ func (r *row) take(f field) []byte {
 // name returns the column of a field, for messages.
 func (r *row) name(f field) string { return cmp.Or(r.columns[f].name, fields[f].name) }
 
+// in adds the column of a field to the error with which the function ends that defers it.
+func (r *row) in(f field) {
+	if v := recover(); v != nil {
+		panic(importers.Placed(v, "column %q", r.name(f)))
+	}
+}
+
 // text returns a column that is text, "" for one that is not, and which then is
 // metadata.
 func (r *row) text(f field) string {

@@ -217,7 +217,7 @@ func (r *row) append(c *Reader, f field, sampled bool) {
 	list, plain := r.listOf(f)
 	switch {
 	case list != nil:
-		defer must.At("column %q", r.name(f))
+		defer r.in(f)
 		c.Add(list, sampled)
 	case f == messages:
 		must.Fail("column %q is the text %s, not a list of messages", r.name(f), importers.Brief([]byte(plain)))
@@ -230,7 +230,7 @@ func (r *row) append(c *Reader, f field, sampled bool) {
 
 // listOf is the function listOf of a field.
 func (r *row) listOf(f field) (list []byte, plain string) {
-	defer must.At("column %q", r.name(f))
+	defer r.in(f)
 	return listOf(r.Record, r.take(f))
 }
 

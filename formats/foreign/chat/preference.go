@@ -239,7 +239,7 @@ func (r *row) answerOf(c *Reader, before, answer part, s side) {
 
 // addList is Reader.add of the messages of a field.
 func (r *row) addList(c *Reader, f field, list []byte, from int) {
-	defer must.At("column %q", r.name(f))
+	defer r.in(f)
 	c.add(list, from)
 }
 

@@ -89,7 +89,7 @@ func (b *builder) match(output jsontext.Object) {
 // build adds the calls in order, each after its prompt, and then the rest of the
 // path.
 func (b *builder) build() {
-	defer must.At("a model event")
+	defer must.In("a model event")
 	b.at = -1
 	last := -1 // the last event of the path
 	for i, e := range b.events {

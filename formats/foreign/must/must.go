@@ -24,6 +24,13 @@ func At(format string, args ...any) {
 	}
 }
 
+// In is At of a place that is known, at no cost where there is no error.
+func In(place string) {
+	if v := recover(); v != nil {
+		panic(importers.Placed(v, "%s", place))
+	}
+}
+
 // Try reports whether a function ends without an error.
 func Try(read func()) (ok bool) {
 	defer func() {

@@ -160,7 +160,7 @@ func ofATIF(r *importers.Record, o jsontext.Object) (x importers.Item) {
 	id := must.ID("item_id", o.Get("item_id"))
 	must.Object("trajectory", o.Get("trajectory"))
 	func() {
-		defer must.At("trajectory")
+		defer must.In("trajectory")
 		x = atif.Trajectory(r, o.Get("trajectory"))
 	}()
 	if identify(&x, id); x.Row.TrajectoryID == "" {

@@ -160,7 +160,11 @@ func (r *row) conversation(t *formats.Trajectory) {
 
 // column reads the value of a column.
 func (r *row) column(name string, read func(v []byte)) {
-	defer must.At("column %q", r.Column(name))
+	defer func() {
+		if v := recover(); v != nil {
+			panic(importers.Placed(v, "column %q", r.Column(name)))
+		}
+	}()
 	read(r.values[name])
 }
 
@@ -385,7 +389,7 @@ func (r *row) members(to reflect.Value, path string, v []byte) {
 }
 
 func (r *row) member(to reflect.Value, f schema.Field, path string, v []byte) {
-	defer must.At("%s", f.Name)
+	defer must.In(f.Name)
 	r.value(f.In(to), path+"."+f.Name, v)
 }
 

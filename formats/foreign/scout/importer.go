@@ -104,7 +104,7 @@ func decoded(r *importers.Record, name string, v []byte) []byte {
 	if text == "" {
 		return nil
 	}
-	defer must.At("%s", name)
+	defer must.In(name)
 	return value.JSON(r, []byte(text))
 }
 
