@@ -1,3 +1,10 @@
+// Package foreign lists the formats of other programs: those that export writes
+// (Exporters) and those that import reads (Importers). A format is a folder below,
+// with its reader and its writer side by side; trainers and tables only have
+// writers. What a format is, package exporters and package importers define.
+//
+// To add one: a folder or a file, a line in one of the lists, and files for the
+// suite, foreigntest.
 package foreign
 
 import (
@@ -7,6 +14,10 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/inspect"
+	"github.com/rollmill/rollmill/formats/foreign/nat"
+	"github.com/rollmill/rollmill/formats/foreign/nemogym"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/foreign/scout"
@@ -15,6 +26,22 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/foreign/verifiers"
 )
+
+// Importers lists every format, in the order of help.
+var Importers = []importers.Format{
+	chat.Importer,
+	chat.ShareGPT,
+	rows.Importer,
+	atif.Importer,
+	art.Importer,
+	nat.Importer,
+	verifiers.Importer,
+	nemogym.Importer,
+	sts.Importer,
+	inspect.Importer,
+	scout.Importer,
+	otel.Importer,
+}
 
 // Exporters lists every format, in the order in which backend file writes those
 // that have Files. A submission's key holds that order, so a new format is added
