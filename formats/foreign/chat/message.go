@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,21 +55,21 @@ const missing = -2
 
 // Add adds the messages of a list, of which the model's are sampled or input.
 func (c *Reader) Add(list []byte, sampled bool) {
-	from := 0
-	if !sampled {
-		from = math.MaxInt
-	}
-	c.add(list, from)
-}
-
-// add adds the messages of a list, of which the model's are sampled from one on.
-func (c *Reader) add(list []byte, from int) {
 	var some [16][]byte
 	all := some[:0]
 	for raw := range jsontext.Elements(list) {
 		all = append(all, raw)
 	}
-	c.begins(len(all), from < len(all))
+	c.begins(len(all), sampled)
+	if sampled {
+		c.add(all, 0)
+	} else {
+		c.add(all, len(all))
+	}
+}
+
+// add adds messages, of which the model's are sampled from one on.
+func (c *Reader) add(all [][]byte, from int) {
 	defer func() {
 		if v := recover(); v != nil {
 			panic(importers.Placed(v, "message %d", len(c.Messages)))

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -226,21 +225,21 @@ func (r *row) answerOf(c *Reader, before, answer part, s side) {
 		r.before(c)
 	}
 	if before.list != nil {
-		r.addList(c, prompt, before.list, math.MaxInt)
+		r.within(prompt, func() { c.Add(before.list, false) })
 	} else if before.text != "" {
 		c.AddText("user", before.text, false)
 	}
 	if answer.list == nil {
 		c.AddText("assistant", answer.text, true)
 	} else {
-		r.addList(c, s.answer, answer.list, answer.from)
+		r.within(s.answer, func() { c.add(elements(answer.list), answer.from) })
 	}
 }
 
-// addList is Reader.add of the messages of a field.
-func (r *row) addList(c *Reader, f field, list []byte, from int) {
+// within reads the column of a field.
+func (r *row) within(f field, read func()) {
 	defer r.in(f)
-	c.add(list, from)
+	read()
 }
 
 // scores sets the rewards of a pair: the scores of the source, else 1 and 0.
