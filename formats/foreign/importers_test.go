@@ -20,8 +20,7 @@ import (
 func TestFormats(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range Importers {
-		if names[f.Name] || f.Name == "" || f.Help == "" || f.Spec == "" || len(f.Extensions) == 0 || f.Records == nil ||
-			f.Parse == nil {
+		if names[f.Name] || f.Name == "" || f.Help == "" || f.Spec == "" || len(f.Extensions) == 0 || f.Records == nil {
 			t.Errorf("the format %q lacks something, or is listed twice", f.Name)
 		}
 		names[f.Name] = true

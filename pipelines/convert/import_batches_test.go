@@ -67,12 +67,12 @@ func TestStopsWhileARecordIsConverted(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	defer close(goOn)
 	o := options(filepath.Join(t.TempDir(), "out"), text("a", `{"id":"1"}`+"\n"))
-	parse := o.Format.Parse
-	o.Format.Parse = func(r *importers.Record) ([]importers.Item, error) {
+	known := o.Format
+	o.Format = known.ParsedBy(func(r *importers.Record) ([]importers.Item, error) {
 		close(begun)
 		<-goOn
-		return parse(r)
-	}
+		return known.Parse(r)
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -19,15 +19,14 @@ func BenchmarkWrite(b *testing.B) {
 	for i := range n {
 		fmt.Fprintf(&lines, "{\"n\":%d}\n", i)
 	}
-	free := format
-	free.Parse = func(r *importers.Record) ([]importers.Item, error) {
+	free := format.ParsedBy(func(r *importers.Record) ([]importers.Item, error) {
 		var c importers.Conversation
 		c.Input(formats.Message{Role: "user", Content: string(r.Data) + strings.Repeat(" question", 20)})
 		c.Sampled(formats.Message{Role: "assistant", Content: string(r.Data) + strings.Repeat(" answer", 25)}, formats.Call{Target: true, Model: "m"})
 		x := importers.Item{}
 		c.Into(&x.Row)
 		return []importers.Item{x}, nil
-	}
+	})
 	for i := range b.N {
 		o := options(filepath.Join(b.TempDir(), fmt.Sprint(i)), text("a", lines.String()))
 		o.Format = free

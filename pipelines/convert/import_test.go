@@ -36,8 +36,8 @@ type line struct {
 	Bad                           bool
 }
 
-var format = importers.Format{Name: "test", Extensions: []string{".jsonl"}, Fields: []importers.Field{{Name: "question"}}, Records: importers.Rows,
-	Parse: func(r *importers.Record) ([]importers.Item, error) {
+var format = importers.Format{Name: "test", Extensions: []string{".jsonl"}, Fields: []importers.Field{{Name: "question"}}, Records: importers.Rows}.ParsedBy(
+	func(r *importers.Record) ([]importers.Item, error) {
 		var l line
 		if err := json.Unmarshal(r.Data, &l); err != nil {
 			return nil, err
@@ -66,8 +66,7 @@ var format = importers.Format{Name: "test", Extensions: []string{".jsonl"}, Fiel
 			return []importers.Item{one(l.Answer, &good, importers.Chosen), one(l.Other, &bad, importers.Rejected)}, nil
 		}
 		return []importers.Item{one(l.Answer, l.Reward, l.Pair)}, nil
-	},
-}
+	})
 
 // file returns a file of records.
 func file(name string, lines ...line) convert.File {

@@ -37,8 +37,7 @@ var Importer = importers.Format{
 	Unscored:   regexp.MustCompile(`^(trajectories\.)?reward$`),
 	Extensions: []string{".parquet", ".jsonl"},
 	Records:    records,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 // step finds the split and the training step in the name of a log.
 var step = regexp.MustCompile(`(?:(?:^|/)trajectories/([^/]+)/|^|/)(\d{4,9})\.(?:parquet|jsonl)$`)

@@ -38,8 +38,7 @@ var Importer = importers.Format{
 	Records: importers.ByExtension(importers.Document, map[string]importers.Cut{
 		".jsonl": importers.Rows, ".ndjson": importers.Rows, ".parquet": importers.Rows,
 	}),
-	Parse: parse,
-}
+}.ParsedBy(parse)
 
 // parse converts a document, or an array of documents.
 func parse(r *importers.Record) ([]importers.Item, error) {

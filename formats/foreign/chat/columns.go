@@ -288,13 +288,12 @@ func messagesIn(path string, v []byte, depth int) string {
 // whole reports whether all of a row that changes what trains is read, with these columns
 // for fields.
 func whole(row []byte, columns map[string]string) bool {
-	f := importers.Format{Parse: func(r *importers.Record) ([]importers.Item, error) { return parse(r, false) }}
+	f := importers.Format{Columns: true}.ParsedBy(func(r *importers.Record) ([]importers.Item, error) { return parse(r, false) })
 	options := &importers.Options{Map: columns}
 	for piece := range options.Pieces(row) {
 		row = piece
 		break
 	}
-	f.Columns = true
 	p := f.Convert(importers.Record{Data: row, Options: options})
 	for i := range p.Items {
 		if validate.Accepted(nil).Unread(&p.Items[i].Row) != "" {

@@ -44,8 +44,7 @@ var Importer = importers.Format{
 	Fields:     Fields(),
 	Columns:    true,
 	Records:    importers.Rows,
-	Parse:      Parse,
-}
+}.ParsedBy(Parse)
 
 // Fields returns the names that --map can give to columns.
 func Fields() []importers.Field {
@@ -166,5 +165,4 @@ var ShareGPT = importers.Format{
 	Fields:     Fields(),
 	Columns:    true,
 	Records:    importers.Rows,
-	Parse:      Parse,
-}
+}.ParsedBy(Parse)

@@ -38,10 +38,16 @@ type Format struct {
 	// is the only part of an import that does not run concurrently.
 	Records Cut
 
-	// Parse converts a record. An error refuses the record; it need not name the
-	// place, and Refuse returns it from within. Parse is pure and safe for concurrent use, and what it returns
-	// shares memory with other records only in their Room.
-	Parse func(r *Record) ([]Item, error)
+	parse func(r *Record) ([]Item, error) // see ParsedBy
+}
+
+// ParsedBy returns the format with the function that converts its records. An error
+// refuses the record; it need not name the place, and Refuse ends the function with it.
+// The function is pure and safe for concurrent use, and what it returns shares memory
+// with other records only in their Room.
+func (f Format) ParsedBy(parse func(r *Record) ([]Item, error)) Format {
+	f.parse = parse
+	return f
 }
 
 // Field is a name that --map NAME=COLUMN gives to a column of the source.
@@ -200,6 +206,19 @@ type Parsed struct {
 	Err   error  // why the record gives no trajectory: a fault of the source
 }
 
+// Parse converts a record to items that are not finished; Convert does both. It is the
+// one caller of the format's function, so that a refusal leaves no package as a panic.
+func (f *Format) Parse(r *Record) (items []Item, err error) {
+	defer func() {
+		if v := recover(); Refused(v) {
+			items, err = nil, v.(refusal).error
+		} else if v != nil {
+			panic(v)
+		}
+	}()
+	return f.parse(r)
+}
+
 // Convert parses a record and finishes its items. A panic of a format is an
 // error of the record, so that one odd record does not end an import of
 // millions.
@@ -213,11 +232,7 @@ func (f *Format) Convert(r Record) (p Parsed) {
 // Format.Convert.
 func (p *Parsed) Convert(f *Format) {
 	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case refusal:
-			p.Items, p.Err = nil, v.error
-		default:
+		if v := recover(); v != nil {
 			p.Items, p.Err = nil, fmt.Errorf("the format %s cannot convert it (%v): please report this", f.Name, v)
 		}
 	}()
@@ -244,7 +259,7 @@ func (p *Parsed) Convert(f *Format) {
 // refusal is the panic by which the reading of a record ends.
 type refusal struct{ error }
 
-// Refuse ends Parse of a format with an error, from however deep within it.
+// Refuse ends the function that converts a format's records with an error, from however deep within it.
 func Refuse(err error) { panic(refusal{err}) }
 
 // Refused reports whether a panic is one of Refuse.

@@ -39,8 +39,7 @@ var Importer = importers.Format{
 	Unscored:   regexp.MustCompile(`^scores\.`),
 	Extensions: []string{".eval", ".json"},
 	Records:    importers.ByExtension(document, map[string]importers.Cut{".eval": archive}),
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 // Names of entries.
 const (

@@ -78,10 +78,10 @@ func TestArchive(t *testing.T) {
 
 func TestAttachmentsAreBounded(t *testing.T) {
 	refs := newAttachments([]byte(`{"a": "` + strings.Repeat("x", 1<<20) + `"}`))
-	format := importers.Format{Parse: func(*importers.Record) ([]importers.Item, error) {
+	format := importers.Format{}.ParsedBy(func(*importers.Record) ([]importers.Item, error) {
 		refs.resolve([]byte("[" + strings.Repeat(`"attachment://a",`, 600) + "0]"))
 		return nil, nil
-	}}
+	})
 	if err := format.Convert(importers.Record{}).Err; err == nil || !strings.Contains(err.Error(), "larger than a document") {
 		t.Error("600 MiB of attachments were resolved")
 	}

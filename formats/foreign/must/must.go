@@ -1,7 +1,7 @@
 // Package must reads the values of a foreign record by their type. null reads as no
 // value. A value of another type ends the reading of the record: the error, which names
-// the field, is a panic, of which importers.Format.Convert makes the record's error. So
-// only Parse of a format, and what it calls, may use this package.
+// the field, is a panic, of which importers.Format.Parse makes the record's error. So
+// only the function that a format is ParsedBy, and what it calls, may use this package.
 package must
 
 import (

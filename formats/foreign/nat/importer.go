@@ -54,8 +54,7 @@ var Importer = importers.Format{
 		{Name: "expected_intermediate_steps", Help: "the expected steps (structure.expected_trajectory_key)"},
 	},
 	Records: records,
-	Parse:   parse,
-}
+}.ParsedBy(parse)
 
 const (
 	output       = "workflow_output.json"

@@ -35,8 +35,7 @@ var Importer = importers.Format{
 	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: []string{".jsonl"},
 	Records:    cut,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 func parse(r *importers.Record) ([]importers.Item, error) {
 	data := value.JSON(r, r.Data)

@@ -37,8 +37,7 @@ var Importer = importers.Format{
 	Companions: "*.logs.*",
 	Fields:     []importers.Field{{Name: exampleID, Help: "attribute of a span or resource with the id of the example"}},
 	Records:    records,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 // isLogs reports whether a file has the log records of another one.
 func isLogs(name string) bool { return strings.Contains(name, ".logs.") }

@@ -45,8 +45,7 @@ var Importer = importers.Format{
 	Fields:     fields(),
 	Columns:    true,
 	Records:    importers.Rows,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 // columns are the columns of a row by name.
 var columns = func() map[string]schema.Field {

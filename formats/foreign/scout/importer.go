@@ -25,8 +25,7 @@ var Importer = importers.Format{
 	Spec:       "meridianlabs-ai/inspect_scout: docs/db_schema.qmd",
 	Extensions: []string{".parquet", ".jsonl"},
 	Records:    importers.Rows,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 func parse(r *importers.Record) ([]importers.Item, error) {
 	return []importers.Item{transcript(r, value.Object(r, r.Data))}, nil

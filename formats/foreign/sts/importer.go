@@ -26,8 +26,7 @@ var Importer = importers.Format{
 	Spec:       "huggingface/hub-docs: docs/hub/session-traces-format.md and agent-traces.md",
 	Extensions: []string{".jsonl"},
 	Records:    importers.Document,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 // line is a line of a session.
 type line struct {

@@ -11,10 +11,10 @@ import (
 
 // refused returns the error with which the reading of a record ends.
 func refused(read func()) error {
-	format := importers.Format{Parse: func(*importers.Record) ([]importers.Item, error) {
+	format := importers.Format{}.ParsedBy(func(*importers.Record) ([]importers.Item, error) {
 		read()
 		return nil, nil
-	}}
+	})
 	return format.Convert(importers.Record{}).Err
 }
 

@@ -29,8 +29,7 @@ var Importer = importers.Format{
 	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: []string{".jsonl"},
 	Records:    importers.Rows,
-	Parse:      parse,
-}
+}.ParsedBy(parse)
 
 func parse(r *importers.Record) ([]importers.Item, error) {
 	o := value.Object(r, r.Data)
