@@ -20,6 +20,7 @@ stdout, and writes:
                            findings and 200 sampled trajectories: one file of at most
                            5 MB that needs no network
   reward_plot, reward_histogram, length_histogram   as .png and .svg, with 95 % bands
+  report.json              what --json prints
   training_metrics.jsonl, reward_history.json, validation_history.json,
   curriculum_state.json    the figures of each epoch
 

@@ -35,7 +35,6 @@ var endlessWaits = map[string]string{
 	"formats/parquet awaitRowGroup":         "of a row group, which is encoded and written",
 	"pipelines/tidy survey":                 "of reads, whose storage gives each a time",
 	"pipelines/look/model EachConversation": "of reads, whose storage gives each a time",
-	"pipelines/look/history ReadHistory":    "of reads, whose storage gives each a time",
 	"pipelines/look/serve counted":          "of reads, whose storage gives each a time",
 	"pipelines/look/serve openAll":          "of reads, whose storage gives each a time",
 	"pipelines/look/query matching":         "of rows in memory; the request's context ends them",

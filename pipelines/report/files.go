@@ -11,31 +11,27 @@ import (
 
 func render(run history.Run) ([]plot.File, error) {
 	var lines bytes.Buffer
-	training, validation := []history.Reward{}, []history.Reward{}
-	state := &history.CurriculumState{}
+	training, validation := []reward{}, []reward{}
+	state := &curriculumState{}
 	for _, e := range run.Epochs {
 		if e.Train != nil {
-			if err := json.NewEncoder(&lines).Encode(history.MetricsOf(e)); err != nil {
+			if err := json.NewEncoder(&lines).Encode(metricsOf(e)); err != nil {
 				return nil, err
 			}
-			training = append(training, history.RewardOf(e, e.Train, &e.Train.Trajectories, nil))
+			training = append(training, rewardOf(e, e.Train, &e.Train.Trajectories, nil))
 		}
 		if e.Validation != nil {
-			r := history.RewardOf(e, e.Validation, nil, &e.Validation.Examples)
-			if e.Train == nil {
-				r.Scores, r.Took = e.Scores, e.Took
-			}
-			validation = append(validation, r)
+			validation = append(validation, rewardOf(e, e.Validation, nil, &e.Validation.Examples))
 		}
-		if s := history.StateOf(e); s != nil {
+		if s := stateOf(e); s != nil {
 			state = s
 		}
 	}
-	files := []plot.File{{Name: history.MetricsFile, Data: lines.Bytes()}}
+	files := []plot.File{{Name: "training_metrics.jsonl", Data: lines.Bytes()}}
 	for _, f := range []struct {
 		name string
 		v    any
-	}{{history.TrainingFile, training}, {history.ValidationFile, validation}, {"curriculum_state.json", state}} {
+	}{{"reward_history.json", training}, {"validation_history.json", validation}, {"curriculum_state.json", state}, {history.File, run}} {
 		data, err := json.MarshalIndent(f.v, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)

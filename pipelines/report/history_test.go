@@ -72,13 +72,13 @@ func TestHistoryHasTheFigures(t *testing.T) {
 	if want, err := plot.RewardView(history.Run{Root: run.Root, Epochs: run.Epochs}); err != nil || got != want {
 		t.Errorf("the figure shows something else: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(root, history.TrainingFile), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, history.File), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := history.ReadHistory(ctx, b); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("a damaged file: %v", err)
 	}
-	if err := os.Remove(filepath.Join(root, history.MetricsFile)); err != nil {
+	if err := os.Remove(filepath.Join(root, history.File)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := history.ReadHistory(ctx, b); !errors.Is(err, storage.ErrNotExist) {

@@ -1,7 +1,8 @@
 // Package report summarizes the epochs of a run: a table, a plot, and history
 // files with the field names of the NeMo Agent Toolkit's finetuning harness. It
-// reads datasets and writes only its own files, which nothing reads back.
+// reads datasets and writes only its own files. Package serve reads report.json back.
 //
+//	report.json              the figures, as --json prints them
 //	training_metrics.jsonl   a line per epoch
 //	reward_history.json      mean, minimum and maximum reward of each epoch
 //	validation_history.json  the same for held-out examples
@@ -12,7 +13,8 @@
 //
 // Rewards are means over scored trajectories: a trajectory without a reward is
 // excluded, not counted as 0. To add a figure to the report, add a field to Epoch, fill it
-// in collect.go, and show it in table.go or files.go.
+// in collect.go, and show it in text.go or tiles.go of
+// package history.
 package report
 
 import (

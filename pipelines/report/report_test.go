@@ -237,7 +237,7 @@ func TestReportHasTheTokensThatWereHandedOver(t *testing.T) {
 }
 
 func TestCurriculumStateFields(t *testing.T) {
-	data, err := json.Marshal(history.StateOf(history.Epoch{Curriculum: &history.Curriculum{
+	data, err := json.Marshal(stateOf(history.Epoch{Curriculum: &history.Curriculum{
 		CurriculumState: decision.CurriculumState{Share: 0.5, LastExpansion: 2, TotalGroups: 8, Included: 2},
 		Chosen:          []int{0, 2},
 		Config:          map[string]any{"initial": 0.3, "increment": 0.2, "interval": 5, "min-reward-diff": 0.1, "ascending": false, "random-subsample": nil},

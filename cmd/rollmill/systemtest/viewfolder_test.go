@@ -32,8 +32,8 @@ func storeRuns(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"bare/training_metrics.jsonl", "untrained/epoch-0/submit", "untrained/epoch-1", "untrained/epoch-2",
-		"untrained/training_metrics.jsonl"} {
+	for _, name := range []string{"bare/report.json", "untrained/epoch-0/submit", "untrained/epoch-1", "untrained/epoch-2",
+		"untrained/report.json"} {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}

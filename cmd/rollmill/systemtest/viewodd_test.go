@@ -326,7 +326,7 @@ func fillTexts(v reflect.Value, name, tag string) {
 func TestOddRun(t *testing.T) {
 	root := storeOdd(t, t.TempDir())
 	for _, name := range []string{"epoch-0/curate/_dataset.json", "epoch-1/group/_dataset.json", "epoch-0/" + hostileName + "/_dataset.json",
-		"training_metrics.jsonl"} {
+		"report.json"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}

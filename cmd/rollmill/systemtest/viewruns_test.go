@@ -86,7 +86,7 @@ var tiny = randomtest.Options{Generations: 10, Messages: 3, SampledTokens: 4, Pr
 // number in groups, with the history files of report.
 func storeEpochs(t *testing.T, root string, epochs, trajectories int) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(root, "training_metrics.jsonl")); err == nil {
+	if _, err := os.Stat(filepath.Join(root, "report.json")); err == nil {
 		return // kept by an earlier run of this test
 	}
 	var all errgroup.Group

@@ -190,7 +190,7 @@ func TestViewRequests(t *testing.T) {
 		v = viewAs(t, link)
 		return ""
 	}
-	counted("the start and the run: a listing and the report's files", 4, start)
+	counted("the start and the run: a listing and the report", 2, start)
 	ask := func(what string, limit int, path string) string {
 		return counted(what, limit, func() string { body, _ := v.page(path); return body })
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -56,7 +57,7 @@ func (f *Entry) Link() string {
 type Listing struct {
 	Entries []*Entry // in the order of epochs and stages
 	ByKey   map[string]*Entry
-	Files   map[string]storage.Object // the report's, by path
+	Reports map[string]storage.Object // files that report keeps its figures in, by the run's path
 	taken   time.Time
 	took    time.Duration
 
@@ -149,7 +150,7 @@ var epochPath = regexp.MustCompile(`^(?:(.*)/)?epoch-([0-9]{1,9})(?:/(.*))?$`)
 
 // read lists the root once.
 func (c *Catalogue) read(ctx context.Context) (*Listing, error) {
-	l := &Listing{ByKey: map[string]*Entry{}, Files: map[string]storage.Object{}, taken: time.Now()}
+	l := &Listing{ByKey: map[string]*Entry{}, Reports: map[string]storage.Object{}, taken: time.Now()}
 	for o, err := range c.Bucket.List(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -237,8 +238,8 @@ func (l *Listing) Add(root string, o storage.Object) {
 		f.Receipt, f.Written = true, o.ModTime
 	case strings.HasPrefix(name, "part-") && path.Ext(name) == ".parquet": // not an export's
 		f.Parts++
-	case slices.Contains(HistoryFiles, name):
-		l.Files[o.Key] = o
+	case name == history.File:
+		l.Reports[path.Dir("/" + o.Key)[1:]] = o
 	}
 }
 
@@ -287,9 +288,6 @@ func (l *Listing) Rollout(epoch int) *Entry {
 	}
 	return last
 }
-
-// HistoryFiles are the report's files that the run page reads.
-var HistoryFiles = []string{"training_metrics.jsonl", "reward_history.json", "validation_history.json"}
 
 // LastWritten returns when what is in the folder of a dataset was written, as the last
 // listing has it.

@@ -60,33 +60,3 @@ func chosen(ctx context.Context, d *dataset.Dataset) ([]int, error) {
 		})
 	return out, err
 }
-
-// CurriculumState is the content of curriculum_state.json, with the harness's
-// fields.
-type CurriculumState struct {
-	CurrentPercentile  *float64       `json:"current_percentile"` // null without a curriculum
-	LastExpansionEpoch int            `json:"last_expansion_epoch"`
-	TotalGroups        int            `json:"total_groups"`
-	IncludedGroups     []int          `json:"included_groups"` // indexes, as the harness has them
-	Config             map[string]any `json:"config"`
-}
-
-func StateOf(e Epoch) *CurriculumState {
-	if e.Curriculum == nil {
-		return nil
-	}
-	c := e.Curriculum
-	return &CurriculumState{&c.Share, c.LastExpansion, c.TotalGroups, c.Chosen, harnessConfig(c.Config)}
-}
-
-// harnessConfig returns curate's settings under the harness's names.
-func harnessConfig(params map[string]any) map[string]any {
-	out := map[string]any{"enabled": true}
-	for ours, theirs := range map[string]string{
-		"initial": "initial_percentile", "increment": "increment_percentile", "interval": "expansion_interval",
-		"min-reward-diff": "min_reward_diff", "ascending": "sort_ascending", "random-subsample": "random_subsample",
-	} {
-		out[theirs] = params[ours]
-	}
-	return out
-}

@@ -78,7 +78,7 @@ type Sample struct {
 	StdErr        *float64           `json:"std_err,omitempty"`         // of Mean, by groups; null for fewer than two
 	RewardStdErrs map[string]float64 `json:"reward_std_errs,omitempty"` // of Rewards
 
-	Weights map[string]float64 `json:"-"` // of each named reward in the total
+	Weights map[string]float64 `json:"weights,omitempty"` // of each named reward in the total
 }
 
 // MeanRewards returns the mean reward of each epoch that has one: in validation, or

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path"
 	"slices"
 	"time"
 
@@ -18,17 +17,13 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// recorded returns the epochs that the report's files have about the run of a listing; none
-// without them. A damaged file is an error.
+// recorded returns the epochs that the last report of a listing's run has; none without a
+// report. A damaged file is an error.
 func (s *Server) recorded(ctx context.Context, l *catalogue.Listing) ([]history.Epoch, error) {
-	if l.Files[path.Join(l.Run, catalogue.HistoryFiles[0])].Key == "" {
+	if l.Reports[l.Run].Key == "" {
 		return nil, nil
 	}
-	of := l.Run
-	for _, name := range catalogue.HistoryFiles {
-		of += " " + l.Files[path.Join(l.Run, name)].ModTime.String()
-	}
-	h, err := s.histories.Of(of, func() (h found[[]history.Epoch], err error) {
+	h, err := s.histories.Of(l.Run+" "+l.Reports[l.Run].ModTime.String(), func() (h found[[]history.Epoch], err error) {
 		b, err := storage.Open(ctx, storage.Join(s.root, l.Run))
 		if err != nil {
 			return h, err
@@ -48,15 +43,15 @@ const maxCounted = 8
 // knownEpochs are what is known of the epochs of a run.
 type knownEpochs struct {
 	epochs  []history.Epoch
-	partial []int    // those whose figures manifests have, and the report's files do not
+	partial []int    // those whose figures manifests have, and the report do not
 	left    []int    // those of which nothing is known but the datasets
-	damaged []string // what is wrong with the report's files, and with manifests: their epochs are as those files have them
-	made    bool     // the report's files have epochs
+	damaged []string // what is wrong with the report, and with manifests: their epochs are as those files have them
+	made    bool     // the report have epochs
 }
 
-// counted returns the epochs of a run: what the report's files say and, of epochs that
+// counted returns the epochs of a run: what the report say and, of epochs that
 // they do not have or whose datasets are others, what manifests say. On a disk every
-// manifest is looked at, if all is true; else those that are newer than the report's files.
+// manifest is looked at, if all is true; else those that are newer than the report.
 func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f knownEpochs, err error) {
 	known, err := s.recorded(ctx, l)
 	if errors.Is(err, fault.ErrInvalid) {
@@ -69,13 +64,12 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 	for _, e := range known {
 		of[e.Epoch] = e
 	}
-	made := l.Files[path.Join(l.Run, catalogue.HistoryFiles[0])].ModTime
 	_, local := s.bucket.Local()
 	var missing []int
 	epochs := l.Epochs()
 	for e, found := range epochs {
 		k := of[e]
-		newer := slices.ContainsFunc(found, func(f *catalogue.Entry) bool { return f.Written.After(made) })
+		newer := slices.ContainsFunc(found, func(f *catalogue.Entry) bool { return f.Written.After(l.Reports[l.Run].ModTime) })
 		if e >= 0 && (local && all || len(k.Datasets) == 0 || newer) {
 			missing = append(missing, e)
 		}
@@ -120,26 +114,24 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 	return f, nil
 }
 
-// current returns an epoch as the report's files have it, or, if one of its datasets is
-// another, as its manifests have it.
+// current returns an epoch as the report has it, or, if one of its datasets is another, as its
+// manifests have it.
 func (s *Server) current(ctx context.Context, stages map[string]*catalogue.Entry, known history.Epoch, epoch int) (e history.Epoch,
 	changed bool, err error) {
+	at := ""
 	for _, stage := range catalogue.StageOrder {
-		f := stages[stage]
-		if f == nil || !f.Complete {
-			continue
+		if f := stages[stage]; f != nil && f.Complete {
+			at += f.At() + " "
 		}
-		digest, err := s.digest(ctx, f)
-		if err != nil {
-			return e, false, err
-		}
+	}
+	e, err = s.epochs.Of(at, func() (history.Epoch, error) { return s.count(ctx, stages, epoch) })
+	for stage, digest := range e.Datasets {
 		changed = changed || digest != known.Datasets[stage]
 	}
-	if !changed {
-		return known, false, nil
+	if err != nil || changed {
+		return e, changed, err
 	}
-	e, err = s.count(ctx, stages, epoch)
-	return e, true, err
+	return known, false, nil
 }
 
 // manifest returns a dataset's manifest and its digest, and when it was written, also of
@@ -153,14 +145,6 @@ func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (m *manifest.
 		return nil, "", written, err
 	}
 	return &d.Manifest, d.Ref("", "").Digest, f.Written, nil
-}
-
-// digest returns the digest of a dataset's manifest, which is read once.
-func (s *Server) digest(ctx context.Context, f *catalogue.Entry) (string, error) {
-	return s.digests.Of(f.At(), func() (string, error) {
-		_, digest, _, err := s.manifest(ctx, f)
-		return digest, err
-	})
 }
 
 // count returns what the manifests of an epoch say.

@@ -138,7 +138,7 @@ func TestLists(t *testing.T) {
 // TestExportsAreNoDatasets: a file that export wrote into a run's folder is no part of
 // a dataset that waits for its other shards.
 func TestExportsAreNoDatasets(t *testing.T) {
-	l := &catalogue.Listing{ByKey: map[string]*catalogue.Entry{}, Files: map[string]storage.Object{}}
+	l := &catalogue.Listing{ByKey: map[string]*catalogue.Entry{}, Reports: map[string]storage.Object{}}
 	for _, key := range []string{"exported/sequences.parquet", "epoch-0/score/part-00000-of-00001-00000-1a2b3c4d.parquet"} {
 		l.Add("run", storage.Object{Key: key})
 	}
