@@ -15,6 +15,9 @@ type Values[T any] struct {
 	mu   sync.Mutex
 	by   map[string]*value[T]
 	uses int64
+
+	// Dropped is called, if it is not nil, with what was made and is not or no longer kept.
+	Dropped func(T)
 }
 
 type value[T any] struct {
@@ -48,11 +51,22 @@ func (k *Values[T]) use(name string, made *value[T]) *value[T] {
 	k.uses++
 	k.by[name], v.used = v, k.uses
 	if len(k.by) > k.most {
-		delete(k.by, slices.MinFunc(slices.Collect(maps.Keys(k.by)), func(a, b string) int {
+		last := slices.MinFunc(slices.Collect(maps.Keys(k.by)), func(a, b string) int {
 			return cmp.Compare(k.by[a].used, k.by[b].used)
-		}))
+		})
+		k.drop(k.by[last])
+		delete(k.by, last)
+	}
+	if made != nil && v != made {
+		k.drop(made)
 	}
 	return v
+}
+
+func (k *Values[T]) drop(v *value[T]) {
+	if k.Dropped != nil {
+		k.Dropped(v.is)
+	}
 }
 
 // Each calls f with the values.

@@ -181,12 +181,17 @@ func checkMembers(t *testing.T, s *site) {
 		t.Errorf("the group of one of its trajectories is another dataset: %v", err)
 	}
 	for i := range 2 * maxSnapshots {
-		if _, err := s.server.snapshots.Add(fmt.Sprint(i), rows); err != nil {
+		uri := fmt.Sprint("mem://snapshots/", i)
+		if _, err := s.server.snapshots.Of(uri, func() (*dataset.Dataset, error) { return inMemory(uri, rows) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(s.server.snapshots.kept); n != maxSnapshots {
+	n := 0
+	if s.server.snapshots.Each(func(*dataset.Dataset) { n++ }); n != maxSnapshots {
 		t.Errorf("%d snapshots are kept", n)
+	}
+	if _, err := dataset.Open(t.Context(), "mem://snapshots/0", dataset.OpenOptions{}); statusOf(err) != 404 {
+		t.Errorf("a snapshot that is not kept: %v", err)
 	}
 	if _, err := s.server.snapshot(t.Context(), f, "", "nothing"); statusOf(err) != 404 {
 		t.Errorf("a trajectory that is not in the journal: %v", err)

@@ -45,7 +45,7 @@ type Server struct {
 	tasks     *kept.Values[[]string]                // of two rollouts, by their digests
 	figures   *kept.Values[plot.FigureView]         // by the report of their run
 	journals  *kept.Values[*live.Journal]           // by key
-	snapshots snapshots
+	snapshots *kept.Values[*dataset.Dataset]        // in memory, of rollouts under way
 	prices    history.Prices
 	static    page.Assets
 	templates map[string]*template.Template // by route
@@ -62,8 +62,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		token: rand.Text(), static: page.Embedded(),
 		histories: kept.New[found[[]history.Epoch]](128), epochs: kept.New[history.Epoch](1 << 17),
 		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256), tasks: kept.New[[]string](256),
-		lists: kept.New[[]*history.GroupList](256), figures: kept.New[plot.FigureView](8), journals: kept.New[*live.Journal](4)}
-	s.snapshots.root = "mem://" + s.cookie()
+		lists: kept.New[[]*history.GroupList](256), figures: kept.New[plot.FigureView](8), journals: kept.New[*live.Journal](4),
+		snapshots: kept.New[*dataset.Dataset](maxSnapshots)}
+	s.snapshots.Dropped = remove
 	s.indexes = query.NewCache(ctx, maxIndexes, s.datasets.LastWritten)
 	s.datasets = catalogue.Catalogue{Root: o.Root, Bucket: bucket}
 	if s.templates, err = s.parse(); err != nil {
