@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/diff"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
@@ -98,7 +99,7 @@ func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 	d, err := diff.DiffEpochs(ctx, o.Root, epochs, history.Last, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
 		err = errors.Join(err, fault.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
-			"epoch %s has not both %q and %q", settings.Numbers(d.Absent), o.A, o.B))
+			"epoch %s has not both %q and %q", plural.Numbers(d.Absent), o.A, o.B))
 	}
 	return d, err
 }

@@ -32,23 +32,6 @@ func many(noun string) string {
 	return noun + "s"
 }
 
-// Ranges returns ascending numbers, of which so many adjacent ones are a range: "1, 2, 5-8".
-func Ranges(list []int, dash string, fewest int) string {
-	var out []string
-	for i := 0; i < len(list); {
-		n := 1
-		for i+n < len(list) && list[i+n] == list[i]+n {
-			n++
-		}
-		if n < fewest {
-			out, i = append(out, strconv.Itoa(list[i])), i+1
-			continue
-		}
-		out, i = append(out, strconv.Itoa(list[i])+dash+strconv.Itoa(list[i+n-1])), i+n
-	}
-	return strings.Join(out, ", ")
-}
-
 // Bytes returns a number of bytes for people, in decimal units as disks are sold.
 func Bytes(n int64) string {
 	if n < 1000 {
@@ -61,4 +44,30 @@ func Bytes(n int64) string {
 		}
 	}
 	return fmt.Sprintf("%.1f TB", v/1000)
+}
+
+// maxPieces is how many numbers and ranges Numbers lists.
+const maxPieces = 10
+
+// Numbers lists ascending numbers, "1, 2, 5-8", and says how many more there are.
+func Numbers(list []int) string {
+	var out []string
+	for i := 0; i < len(list); {
+		if len(out) == maxPieces {
+			out = append(out, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		end := i + 1
+		for end < len(list) && list[end] == list[end-1]+1 {
+			end++
+		}
+		if end-i > 2 {
+			out = append(out, fmt.Sprintf("%d-%d", list[i], list[end-1]))
+			i = end
+			continue
+		}
+		out = append(out, strconv.Itoa(list[i]))
+		i++
+	}
+	return strings.Join(out, ", ")
 }

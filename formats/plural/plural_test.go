@@ -14,10 +14,10 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestRanges(t *testing.T) {
-	list := []int{0, 1, 2, 5, 7, 8}
-	for want, got := range map[string]string{"0-2, 5, 7, 8": Ranges(list, "-", 3), "0–2, 5, 7–8": Ranges(list, "–", 2), "": Ranges(nil, "-", 2)} {
-		if got != want {
+func TestNumbersAreShort(t *testing.T) {
+	for want, list := range map[string][]int{"": nil, "0-2, 5, 7, 8": {0, 1, 2, 5, 7, 8},
+		"0, 2, 4, 6, 8, 10, 12, 14, 16, 18, and 3 more": {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 21, 22}} {
+		if got := Numbers(list); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

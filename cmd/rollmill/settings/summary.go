@@ -37,7 +37,7 @@ func Summary(r stages.Report) string {
 		b.WriteString(counts(r))
 	}
 	if len(r.Missing) > 0 {
-		fmt.Fprintf(&b, "; shards still missing: %s", Numbers(r.Missing))
+		fmt.Fprintf(&b, "; shards still missing: %s", plural.Numbers(r.Missing))
 	}
 	if !r.UpToDate {
 		fmt.Fprintf(&b, " (%.1f s)", r.Seconds)
@@ -57,17 +57,4 @@ func counts(r stages.Report) string {
 		}
 	}
 	return text
-}
-
-// Numbers returns a list of at most ten numbers, and how many more there are.
-func Numbers(list []int) string {
-	var texts []string
-	for i, n := range list {
-		if i == 10 {
-			texts = append(texts, fmt.Sprintf("and %d more", len(list)-i))
-			break
-		}
-		texts = append(texts, fmt.Sprint(n))
-	}
-	return strings.Join(texts, ", ")
 }

@@ -60,7 +60,7 @@ func Find(ctx context.Context, b *storage.Bucket) (*manifest.Manifest, error) {
 	of := runs[0].Of
 	shards := missing(found[runs[0]], of)
 	return nil, fault.Invalid(b.URI(), fmt.Sprintf("run the stage again with --shard i/%d for each", of), ErrIncomplete,
-		"%s %s of %d missing", map[bool]string{true: "shard", false: "shards"}[len(shards) == 1], plural.Ranges(shards, "-", 3), of)
+		"%s %s of %d missing", map[bool]string{true: "shard", false: "shards"}[len(shards) == 1], plural.Numbers(shards), of)
 }
 
 // ErrIncomplete marks a dataset with missing shards.

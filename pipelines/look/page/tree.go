@@ -38,7 +38,7 @@ func BranchesOf(t *formats.Trajectory, places []model.Place, url func(at int) st
 				b.Trained++
 			}
 		}
-		b.Messages, b.Of = plural.Ranges(list, "–", 2), len(list)
+		b.Messages, b.Of = plural.Numbers(list), len(list)
 		out = append(out, b)
 	}
 	return out

@@ -147,10 +147,10 @@ func problems(l *catalogue.Listing, command string, made bool, partial, left []i
 		out = append(out, "The run has no history of rewards: "+command+" makes it, with bands and named rewards.")
 	} else if len(partial) > 0 {
 		out = append(out, fmt.Sprintf("%s not in the report as now, and without bands: %s. %s adds them.",
-			epochsAre(len(partial)), numbers(partial), command))
+			epochsAre(len(partial)), plural.Numbers(partial), command))
 	}
 	if len(left) > 0 {
-		out = append(out, fmt.Sprintf("%s without figures: %s.", epochsAre(len(left)), numbers(left)))
+		out = append(out, fmt.Sprintf("%s without figures: %s.", epochsAre(len(left)), plural.Numbers(left)))
 	}
 	for _, f := range l.Entries {
 		if !f.Complete && !f.Receipt && !f.Live() {
@@ -166,19 +166,6 @@ func epochsAre(n int) string {
 		return "1 epoch is"
 	}
 	return fmt.Sprintf("%d epochs are", n)
-}
-
-// numbers lists epochs, at most ten.
-func numbers(list []int) string {
-	var out []string
-	for i, n := range list {
-		if i == 10 {
-			out = append(out, "...")
-			break
-		}
-		out = append(out, fmt.Sprint(n))
-	}
-	return strings.Join(out, ", ")
 }
 
 // name returns the name of what is served.
