@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -42,7 +43,7 @@ func tellMonitor(ctx context.Context, o *reportSettings, m monitors.Keeper, epoc
 			f := monitors.Figures{At: e.Time, Report: &stages.Report{Stage: d.Stage, URI: d.URI(), Identity: d.Identity,
 				UpToDate: true, Sealed: true, Rows: d.Rows, Counts: d.Counts, Drops: d.Drops, Failures: d.Failures,
 				Facts: d.Facts}}
-			f.Place = stages.Place{Run: name, Epoch: &e.Epoch, Validation: d.Validation}
+			f.Place = stages.Place{Run: name, Epoch: &e.Epoch, Validation: strings.HasPrefix(d.Name, "validation/")}
 			if err := m.Update(ctx, f); err != nil {
 				return err
 			}

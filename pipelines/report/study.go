@@ -12,8 +12,6 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
-	"github.com/rollmill/rollmill/pipelines/run"
-	"github.com/rollmill/rollmill/storage"
 )
 
 // study is what the page and the histograms need beyond the figures of a Run. It has
@@ -35,27 +33,28 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 	seed := seedOf(r)
 	for i := len(r.Epochs) - 1; i >= 0; i-- { // the last first: its groups name trajectories to show
 		e := r.Epochs[i].Epoch
-		dir := run.Layout{Root: root}.Epoch(e)
-		last, err := history.Last(ctx, dir, "score")
+		list, err := history.Stages(ctx, root, e)
 		if err != nil {
 			return nil, err
 		}
+		of := map[string]*dataset.Dataset{}
+		for _, stage := range list {
+			of[stage.Name] = stage.Dataset
+		}
 		for _, stage := range []struct {
-			uri  string
+			name string
 			read func(context.Context, *dataset.Dataset, int) error
 		}{
-			{storage.Join(last, "group"), s.groups},
-			{storage.Join(last, "rollout"), s.Rollout(seed, false, storage.Join(last, "group"), storage.Join(last, "score"))},
-			{storage.Join(last, "score"), s.scores},
-			{storage.Join(last, "curate"), s.curated},
-			{storage.Join(dir, "validation/rollout"), s.Rollout(seed, true, storage.Join(dir, "validation/score"))},
+			{"group", s.groups},
+			{"rollout", s.rollout(seed, false, of["group"], of["score"])},
+			{"score", s.scores},
+			{"curate", s.curated},
+			{"validation/rollout", s.rollout(seed, true, of["validation/score"])},
 		} {
-			d, err := history.Open(ctx, stage.uri)
-			if err == nil && d != nil {
-				err = stage.read(ctx, d, e)
-			}
-			if err != nil {
-				return nil, err
+			if d := of[stage.name]; d != nil {
+				if err := stage.read(ctx, d, e); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
@@ -74,7 +73,7 @@ func doctor() *validate.Doctor {
 	}))
 }
 
-func (s *study) Rollout(seed uint64, validation bool, thin ...string) func(context.Context, *dataset.Dataset, int) error {
+func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) func(context.Context, *dataset.Dataset, int) error {
 	return func(ctx context.Context, d *dataset.Dataset, e int) error {
 		doctor, lengths := doctor(), &plot.Counts{}
 		from := &stratum{Epoch: e, Validation: validation, d: d, wanted: map[string]bool{}}
@@ -107,15 +106,8 @@ func (s *study) Rollout(seed uint64, validation bool, thin ...string) func(conte
 		if !validation && lengths.N > 0 {
 			s.lengths[e] = lengths
 		}
-		for _, uri := range thin {
-			if from.thin != nil {
-				break
-			}
-			x, err := history.Open(ctx, uri)
-			if err != nil {
-				return err
-			}
-			if x != nil && x.Base != nil && d.Is(x.Base) {
+		for _, x := range thin {
+			if from.thin == nil && x != nil && x.Base != nil && d.Is(x.Base) {
 				from.thin = x
 			}
 		}

@@ -27,7 +27,7 @@ func stageURI(epoch, last, name string) string {
 
 // Stage is a finished stage of an epoch.
 type Stage struct {
-	Validation bool
+	Name string // as rollout, or validation/score
 	*dataset.Dataset
 }
 
@@ -45,7 +45,7 @@ func Stages(ctx context.Context, root string, epoch int) (out []Stage, err error
 			return nil, err
 		}
 		if d != nil {
-			out = append(out, Stage{strings.HasPrefix(name, "validation/"), d})
+			out = append(out, Stage{name, d})
 		}
 	}
 	return out, nil
