@@ -15,9 +15,9 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/look/text"
-	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -65,24 +65,22 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if row < 0 {
 		return nil, missing(ctx, g, s.Rows, at.Id)
 	}
-	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns}
-	if c.t, err = oneRow(ctx, s, row); err != nil {
+	decided, err := decisions(ctx, s.Rows, []string{at.Id})
+	if err != nil {
+		return nil, err
+	}
+	c, err := conversation(ctx, s, row, decided)
+	if err != nil {
 		return nil, err
 	}
 	if c.Is, err = rawRow(ctx, s, row); err != nil {
 		return nil, err
 	}
-	if err := c.grouped(ctx, s.Rows); err != nil {
-		return nil, err
+	if c.Group != nil {
+		if err := c.Group.Statistics(ctx, s.Rows); err != nil {
+			return nil, err
+		}
 	}
-	decided, err := decisions(ctx, s.Rows, []string{at.Id})
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := decided[at.Id]; ok {
-		c.Decision = &d
-	}
-	c.judge()
 	c.Signals, err = SignalsOf(ctx, s.Rows, row)
 	return c, err
 }
@@ -121,26 +119,22 @@ func EachConversation(ctx context.Context, d *dataset.Dataset, rows []int64, ids
 		g, ctx := errgroup.WithContext(ctx)
 		for i := range read {
 			g.Go(func() (err error) {
-				read[i], err = unjudged(ctx, s, rows[at+i])
+				read[i], err = conversation(ctx, s, rows[at+i], decided)
 				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		for i, c := range read {
-			if x, ok := decided[ids[at+i]]; ok {
-				c.Decision = &x
-			}
-			c.judge()
+		for _, c := range read {
 			f(c)
 		}
 	}
 	return nil
 }
 
-// unjudged reads a row, with why it has no reward or advantage.
-func unjudged(ctx context.Context, s *joined.Source, row int64) (*Conversation, error) {
+// conversation reads a row, with why it has no reward or advantage, and judges it by the decisions.
+func conversation(ctx context.Context, s *joined.Source, row int64, decided map[string]Curated) (*Conversation, error) {
 	type why struct {
 		TrajectoryID string `parquet:"trajectory_id"` // those of rollout have neither of the others
 		Failure      string `parquet:"failure,optional,dict"`
@@ -151,12 +145,18 @@ func unjudged(ctx context.Context, s *joined.Source, row int64) (*Conversation, 
 		return nil, err
 	}
 	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns, NoReward: cmp.Or(is.Failure, is.NoAdvantage)}
+	if c.t, err = oneRow(ctx, s, row); err != nil {
+		return nil, err
+	}
 	if s.Rows.Kind == schema.KindGroups {
-		c.Group = &Grouped{NoAdvantage: is.NoAdvantage}
+		c.Group = &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward, Advantage: c.t.Advantage, NoAdvantage: is.NoAdvantage}
 		c.Group.Made(s.Rows)
 	}
-	c.t, err = oneRow(ctx, s, row)
-	return c, err
+	if d, ok := decided[is.TrajectoryID]; ok {
+		c.Decision = &d
+	}
+	c.judge()
+	return c, nil
 }
 
 // openJoined opens a dataset, even if a gate refused it, with its base.
@@ -213,30 +213,14 @@ func rawOf(ctx context.Context, d *dataset.Dataset, row int64) (out show.Values,
 	return out, err
 }
 
-// grouped adds the statistics of the trajectory's group.
-func (c *Conversation) grouped(ctx context.Context, d *dataset.Dataset) error {
-	if _, has := d.Tables[schema.TableGroups]; !has {
-		return nil
-	}
-	g := &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward, Advantage: c.t.Advantage}
-	if why, ok := c.Is.Of("no_advantage").(string); ok {
-		g.NoAdvantage = why
-	}
-	g.Made(d)
-	if err := g.Statistics(ctx, d); err != nil {
-		return err
-	}
-	c.Group = g
-	return nil
-}
-
 // decisions returns what curate decided of some trajectories: in the dataset itself,
 // or in the curated dataset that was made from it and is beside it.
 func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[string]Curated, error) {
-	from, err := decided(ctx, d)
-	if from == nil || err != nil {
+	s, err := query.SourcesOf(ctx, d)
+	if err != nil || s.Decisions == nil {
 		return nil, err
 	}
+	from := s.Decisions
 	asked := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		asked[id] = true
@@ -255,29 +239,6 @@ func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[strin
 		row++
 	}
 	return out, nil
-}
-
-// decided returns the dataset with the decisions about another, nil for none. One
-// beside it that cannot be read is none: it is not what the user named.
-func decided(ctx context.Context, d *dataset.Dataset) (*dataset.Dataset, error) {
-	if _, has := d.Tables[schema.TableDecisions]; has {
-		return d, nil
-	}
-	folder, _ := storage.Split(d.URI())
-	if d.Plain || folder == "" {
-		return nil, nil
-	}
-	c, err := dataset.Open(ctx, storage.Join(folder, find.StageCurate), dataset.OpenOptions{IgnoreGates: true})
-	if err != nil {
-		return nil, context.Cause(ctx)
-	}
-	g := &find.Found{Datasets: []*dataset.Dataset{c}}
-	g.Follow(ctx)
-	this := d.Ref("", d.URI())
-	if _, has := c.Tables[schema.TableDecisions]; !has || !g.Has(func(o *dataset.Dataset) bool { return o.Is(&this) }) {
-		return nil, nil
-	}
-	return c, nil
 }
 
 // trains returns whether a trajectory trains, and why.
