@@ -47,16 +47,10 @@ type groupModel struct {
 
 // memberView is a row of the table.
 type memberView struct {
-	ID, URL     string
-	Generation  int32
-	Status      string
-	Reward      *float64
-	NoReward    string
-	Components  []*float64
-	Advantage   *float64
-	NoAdvantage string
-	Sampled     int32
-	Fate        model.Fate
+	query.Trajectory
+	URL               string
+	Reward, Advantage *float64
+	Fate              model.Fate
 }
 
 // Negative reports whether training works against the member.
@@ -102,19 +96,13 @@ type grouping struct {
 }
 
 func (g *grouping) member(t query.Trajectory) memberView {
-	v := memberView{ID: t.ID, URL: page.Link("d", g.key, "t", t.ID), Generation: t.Generation, Status: text.Name(t.Status),
-		Reward:   notNaN(t.Reward),
-		NoReward: text.Name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: text.Name(t.NoAdvantage),
-		Sampled: t.SampledTokens}
+	v := memberView{Trajectory: t, URL: page.Link("d", g.key, "t", t.ID), Reward: notNaN(t.Reward), Advantage: notNaN(t.Advantage)}
+	v.Status, v.Unscored, v.NoAdvantage = text.Name(t.Status), text.Name(t.Unscored), text.Name(t.NoAdvantage)
 	if t.Failure != "" {
 		v.Status += ": " + text.Name(t.Failure)
 	}
-	for _, c := range t.Components {
-		v.Components = append(v.Components, notNaN(c.Value))
-	}
-	c := conversationOf(g.x, &query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
-		Advantage: v.Advantage}, Is: t})
-	v.Fate = c.Fate()
+	v.Fate = conversationOf(g.x, &query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
+		Advantage: v.Advantage}, Is: t}).Fate()
 	return v
 }
 
