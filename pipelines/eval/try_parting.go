@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -39,25 +40,17 @@ func (r *TryResult) part(ctx context.Context, uri string, order []Attempt) error
 
 // partingOf returns nil for attempts that said the same.
 func partingOf(a, b *formats.Trajectory) *Parting {
-	p := &Parting{ExampleID: a.ExampleID, Generations: [2]int32{a.Generation, b.Generation}, Rewards: [2]*float64{a.Reward, b.Reward}}
-	one, two := said(a), said(b)
-	n := max(len(one), len(two))
-	one, two = append(one, make([]string, n-len(one))...), append(two, make([]string, n-len(two))...)
-	for i := range n {
-		if one[i] != two[i] {
-			p.Message, p.Texts = i, [2]string{one[i], two[i]}
-			return p
+	n := chat.Shared(a, b, a.Main(), b.Main())
+	p := &Parting{ExampleID: a.ExampleID, Generations: [2]int32{a.Generation, b.Generation}, Message: n, Rewards: [2]*float64{a.Reward, b.Reward}}
+	for i, t := range []*formats.Trajectory{a, b} {
+		if path := t.Main(); n < len(path) {
+			p.Texts[i] = model.Said(&t.Messages[path[n]])
 		}
 	}
-	return nil
-}
-
-// said returns the messages of the main path, each as one text.
-func said(t *formats.Trajectory) (out []string) {
-	for _, i := range t.Main() {
-		out = append(out, model.Said(&t.Messages[i]))
+	if p.Texts == [2]string{} {
+		return nil
 	}
-	return out
+	return p
 }
 
 func (p *Parting) write(w io.Writer) {
