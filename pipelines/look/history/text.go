@@ -103,8 +103,8 @@ func cell[T, V any](v *T, of func(*T) V) string {
 }
 
 func step(e Epoch) string {
-	if e.Receipt == nil || e.Receipt.StepAfter == nil {
+	if e.Receipt == nil {
 		return "-"
 	}
-	return fmt.Sprint(*e.Receipt.StepAfter)
+	return text.Or(e.Receipt.StepAfter, "%d", "-")
 }

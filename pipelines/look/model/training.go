@@ -120,14 +120,7 @@ func (c *Conversation) PolicyOf(i int) string {
 	if call := c.t.Messages[i].Call; call >= 0 && int(call) < len(c.t.Calls) && c.t.Calls[call].PolicyVersion != nil {
 		v = c.t.Calls[call].PolicyVersion
 	}
-	return version(v)
-}
-
-func version(v *int64) string {
-	if v == nil {
-		return ""
-	}
-	return fmt.Sprint(*v)
+	return text.Or(v, "%d", "")
 }
 
 // NoLogprob reports whether a value stands for a log probability that is not known.
@@ -164,7 +157,7 @@ func (c *Conversation) Facts() []Fact {
 		{"epoch", fmt.Sprint(t.Epoch)},
 		{"generation", fmt.Sprint(t.Generation)},
 		{"model", cmp.Or(text.Name(t.Model), "-")},
-		{"policy", cmp.Or(version(t.PolicyVersion), "-")},
+		{"policy", text.Or(t.PolicyVersion, "%d", "-")},
 		{"tokens", fmt.Sprintf("%d sampled, %d of prompts", t.SampledTokens, t.PromptTokens)},
 		{"token ids", text.Name(t.TokenSource)},
 		{"messages", plural.Of(len(t.Messages), "message") + ", " + plural.Of(len(t.Calls), "call") + ", " + plural.Of(branches, "branch")},
@@ -192,13 +185,10 @@ func (c *Conversation) Facts() []Fact {
 }
 
 func orNone(v *float64, why string) string {
-	switch {
-	case v == nil && why != "":
+	if v == nil && why != "" {
 		return "none: " + text.Name(why)
-	case v == nil:
-		return "-"
 	}
-	return fmt.Sprintf("%.6g", *v)
+	return text.Or(v, "%.6g", "-")
 }
 
 // Said returns a message as one text: its role, its content and its calls.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"path"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/diff"
 	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // maxMovers is the number of trajectories of a diff that are shown.
@@ -133,15 +133,9 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 
 // moved returns the components of a trajectory that changed, with both values.
 func moved(v *diff.Mover, components []*diff.Change) (out []string) {
-	text := func(v *float64) string {
-		if v == nil {
-			return page.Figure(math.NaN())
-		}
-		return page.Figure(*v)
-	}
 	for _, c := range components {
 		if a, b := v.Values(c.Name); (a == nil) != (b == nil) || a != nil && *a != *b {
-			out = append(out, fmt.Sprintf("%s %s → %s", c.Name, text(a), text(b)))
+			out = append(out, fmt.Sprintf("%s %s → %s", c.Name, text.Or(a, "%.4g", "–"), text.Or(b, "%.4g", "–")))
 		}
 	}
 	return out

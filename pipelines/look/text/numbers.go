@@ -2,20 +2,22 @@ package text
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/pipelines/look/clusters"
 )
 
-// Number returns a number with four decimals, or a dash for null.
-func Number(v *float64) string {
+// Or returns a number in a format, or another text for null.
+func Or[T any](v *T, format, null string) string {
 	if v == nil {
-		return "-"
+		return null
 	}
-	return fmt.Sprintf("%.4f", *v)
+	return fmt.Sprintf(format, *v)
 }
+
+// Number returns a number with four decimals, or a dash for null.
+func Number(v *float64) string { return Or(v, "%.4f", "-") }
 
 // Thousands returns a whole number with commas.
 func Thousands(n any) string {
@@ -35,17 +37,10 @@ func Compact(n int64) string {
 }
 
 // Float returns a number with four digits, "null" for null.
-func Float(v *float64) string { return digits(v, 4) }
+func Float(v *float64) string { return Or(v, "%.4g", "null") }
 
 // Exact returns a number with six digits, "null" for null.
-func Exact(v *float64) string { return digits(v, 6) }
-
-func digits(v *float64, n int) string {
-	if v == nil {
-		return "null"
-	}
-	return strconv.FormatFloat(*v, 'g', n, 64)
-}
+func Exact(v *float64) string { return Or(v, "%.6g", "null") }
 
 // JSON returns a value as JSON.
 func JSON(v any) string {

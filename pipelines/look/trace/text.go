@@ -51,7 +51,7 @@ func (t *RolloutStep) Text(b *strings.Builder) {
 	if t.FailureClass != "" {
 		fmt.Fprintf(b, ", %s: %s", text.Line(t.FailureClass), text.OneLine(t.Error))
 	}
-	fmt.Fprintf(b, "; model %s, policy version %s\n", cmp.Or(text.Line(t.Model), "-"), whole(t.PolicyVersion))
+	fmt.Fprintf(b, "; model %s, policy version %s\n", cmp.Or(text.Line(t.Model), "-"), text.Or(t.PolicyVersion, "%d", "unknown"))
 	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
 		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
 	writeTraceback(b, t.Traceback)
@@ -128,11 +128,4 @@ func (s *Submission) Text(b *strings.Builder) {
 	if b.WriteString("\n"); s.Message != "" && s.State == receipts.JobFailed {
 		fmt.Fprintf(b, "          %s\n", text.OneLine(s.Message))
 	}
-}
-
-func whole(x *int64) string {
-	if x == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*x)
 }
