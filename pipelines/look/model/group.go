@@ -49,23 +49,49 @@ type Peer struct {
 }
 
 // Compare reads the members of a group of the dataset at a URI. It scans the ids of
-// the groups, and holds two members at a time.
+// the groups, and holds the members.
 func Compare(ctx context.Context, uri, id string) (*Comparison, error) {
 	s, rows, err := membersOf(ctx, uri, id)
 	if err != nil {
 		return nil, err
 	}
-	g := &Comparison{URI: s.Rows.URI(), GroupID: id}
-	if err := g.add(ctx, s, rows); err != nil {
+	type member struct {
+		ID string `parquet:"trajectory_id"`
+	}
+	var ids []string
+	for _, row := range rows {
+		m, err := find.ReadRow[member](ctx, s.Rows, "", row)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, m.ID)
+	}
+	var all []*Conversation
+	if err := EachConversation(ctx, s.Rows, rows, ids, func(c *Conversation) { all = append(all, c) }); err != nil {
 		return nil, err
 	}
-	return g, g.decide(ctx, s.Rows)
+	first := all[0].t
+	g := &Comparison{URI: s.Rows.URI(), GroupID: id, ExampleID: first.ExampleID, Reference: all[0].Reference(), Shared: math.MaxInt}
+	for _, c := range all {
+		g.Shared = min(g.Shared, chat.Shared(first, c.t, first.Main(), c.t.Main()))
+	}
+	for _, c := range all {
+		t := c.t
+		p := Peer{Row: c.Row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
+			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages), Trains: c.Trains, Why: c.Why,
+			Answer: text.Short(t.Answer, text.LineWidth)}
+		if path := t.Main(); g.Shared < len(path) {
+			p.Differs = text.Short(Said(&t.Messages[path[g.Shared]]), text.LineWidth)
+		}
+		g.Members = append(g.Members, p)
+	}
+	g.statistics()
+	return g, nil
 }
 
 // membersOf finds the rows of a group.
-func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, error) {
-	s, err := openJoined(ctx, uri)
-	if err != nil {
+func membersOf(ctx context.Context, uri, id string) (s *joined.Source, rows []int64, err error) {
+	if s, err = openJoined(ctx, uri); err != nil {
 		return nil, nil, err
 	}
 	type member struct {
@@ -75,7 +101,6 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 		From      string `parquet:"forked_from,optional"`
 		Call      *int32 `parquet:"fork_call,optional"`
 	}
-	var rows []int64
 	var some []string
 	row := int64(0)
 	for r, err := range dataset.Each[member](ctx, s.Rows, "", s.Rows.All()) {
@@ -103,40 +128,6 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 	return nil, nil, fault.Invalid(s.Rows.URI(), hint, nil, "it has no group %q", id)
 }
 
-// add reads the members twice: for the messages that all share, then for the first
-// that they do not.
-func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) error {
-	var first formats.Trajectory
-	g.Shared = math.MaxInt
-	for _, row := range rows {
-		t, err := oneRow(ctx, s, row)
-		if err != nil {
-			return err
-		}
-		if row == rows[0] {
-			first = *t
-			g.ExampleID, g.Reference = t.ExampleID, formats.AnswerOf(t.Example, s.Rows.Columns)
-		}
-		g.Shared = min(g.Shared, chat.Shared(&first, t, first.Main(), t.Main()))
-		p := Peer{Row: row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
-			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages),
-			Answer: text.Short(t.Answer, text.LineWidth)}
-		p.Trains, p.Why = trains(t, nil, "")
-		g.Members = append(g.Members, p)
-	}
-	g.Statistics()
-	for i, row := range rows {
-		t, err := oneRow(ctx, s, row)
-		if err != nil {
-			return err
-		}
-		if path := t.Main(); g.Shared < len(path) {
-			g.Members[i].Differs = text.Short(Said(&t.Messages[path[g.Shared]]), text.LineWidth)
-		}
-	}
-	return nil
-}
-
 // oneRow reads one joined row.
 func oneRow(ctx context.Context, s *joined.Source, row int64) (out *formats.Trajectory, err error) {
 	for t, err := range s.Each(ctx, dataset.Range{First: row, Rows: 1}, joined.Whole) {
@@ -149,7 +140,7 @@ func oneRow(ctx context.Context, s *joined.Source, row int64) (out *formats.Traj
 	return out, nil
 }
 
-func (g *Comparison) Statistics() {
+func (g *Comparison) statistics() {
 	var rewards []float64
 	sum := 0.0
 	for i := range g.Members {
@@ -161,22 +152,6 @@ func (g *Comparison) Statistics() {
 		mean, low, high := sum/n, slices.Min(rewards), slices.Max(rewards)
 		g.Mean, g.Min, g.Max = &mean, &low, &high
 	}
-}
-
-// decide adds what curate decided of each member.
-func (g *Comparison) decide(ctx context.Context, d *dataset.Dataset) error {
-	var ids []string
-	for i := range g.Members {
-		ids = append(ids, g.Members[i].TrajectoryID)
-	}
-	made, err := decisions(ctx, d, ids)
-	for i := range g.Members {
-		m := &g.Members[i]
-		if c, ok := made[m.TrajectoryID]; ok {
-			m.Trains, m.Why = trains(&formats.Trajectory{Status: m.Status, Advantage: m.Advantage}, &c, "")
-		}
-	}
-	return err
 }
 
 // Write writes the members as a table, in text or in Markdown.
