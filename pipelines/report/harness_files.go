@@ -7,43 +7,9 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/history"
 )
 
-// metrics is a line of training_metrics.jsonl: the harness's fields, under its
-// names, and then ours. The harness's averages count a missing reward as 0; ours
-// exclude it, and are null if nothing was scored.
-type metrics struct {
-	Epoch                int              `json:"epoch"`
-	Timestamp            time.Time        `json:"timestamp"`
-	RunID                string           `json:"run_id"`
-	AvgReward            *float64         `json:"avg_reward"`
-	MinReward            *float64         `json:"min_reward"`
-	MaxReward            *float64         `json:"max_reward"`
-	NumTrajectories      int64            `json:"num_trajectories"`
-	NumGroups            int64            `json:"num_groups"`
-	FilteredTrajectories int64            `json:"filtered_trajectories"`
-	FilteredGroups       int64            `json:"filtered_groups"`
-	FilteredAvgReward    *float64         `json:"filtered_avg_reward"`
-	FilteredMinReward    *float64         `json:"filtered_min_reward"`
-	FilteredMaxReward    *float64         `json:"filtered_max_reward"`
-	CurriculumPercentile *float64         `json:"curriculum_percentile"`
-	CurriculumState      *curriculumState `json:"curriculum_state,omitempty"`
-
-	NumScored  int64                      `json:"num_scored"`
-	NumFailed  int64                      `json:"num_failed"`
-	FlatGroups int64                      `json:"flat_groups"`
-	Rewards    map[string]float64         `json:"rewards,omitempty"` // mean of each named reward
-	Scores     map[string]*history.Sample `json:"scores,omitempty"`  // further score datasets, by the folder's name
-	Drops      map[string]int64           `json:"drops,omitempty"`
-	Submission string                     `json:"submission,omitempty"` // the receipt's state
-	StepBefore *int64                     `json:"step_before,omitempty"`
-	StepAfter  *int64                     `json:"step_after,omitempty"`
-	Trainer    map[string]float64         `json:"trainer,omitempty"` // the trainer's metrics
-
-	Sequences map[string]receipts.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
-
-	history.Took
-}
-
-// reward is an element of reward_history.json and of validation_history.json.
+// reward is an element of reward_history.json and of validation_history.json: the harness's
+// fields, under its names, and then ours. The harness's averages count a missing reward as 0;
+// ours exclude it, and are null if nothing was scored.
 type reward struct {
 	Epoch           int       `json:"epoch"`
 	Timestamp       time.Time `json:"timestamp"`
@@ -53,20 +19,41 @@ type reward struct {
 	NumTrajectories *int64    `json:"num_trajectories,omitempty"`
 	NumExamples     *int64    `json:"num_examples,omitempty"`
 
-	NumScored int64              `json:"num_scored"`
-	StdErr    *float64           `json:"std_err,omitempty"` // of avg_reward
-	Rewards   map[string]float64 `json:"rewards,omitempty"`
-
+	NumScored     int64              `json:"num_scored"`
+	StdErr        *float64           `json:"std_err,omitempty"` // of avg_reward
+	Rewards       map[string]float64 `json:"rewards,omitempty"` // mean of each named reward
 	RewardStdErrs map[string]float64 `json:"reward_std_errs,omitempty"`
 	RewardWeights map[string]float64 `json:"reward_weights,omitempty"`
 }
 
+// metrics is a line of training_metrics.jsonl, with fields as those of reward.
+type metrics struct {
+	reward
+	RunID                string           `json:"run_id"`
+	NumGroups            int64            `json:"num_groups"`
+	FilteredTrajectories int64            `json:"filtered_trajectories"`
+	FilteredGroups       int64            `json:"filtered_groups"`
+	FilteredAvgReward    *float64         `json:"filtered_avg_reward"`
+	FilteredMinReward    *float64         `json:"filtered_min_reward"`
+	FilteredMaxReward    *float64         `json:"filtered_max_reward"`
+	CurriculumPercentile *float64         `json:"curriculum_percentile"`
+	CurriculumState      *curriculumState `json:"curriculum_state,omitempty"`
+
+	NumFailed  int64                       `json:"num_failed"`
+	FlatGroups int64                       `json:"flat_groups"`
+	Scores     map[string]*history.Sample  `json:"scores,omitempty"` // further score datasets, by the folder's name
+	Drops      map[string]int64            `json:"drops,omitempty"`
+	Submission string                      `json:"submission,omitempty"` // the receipt's state
+	StepBefore *int64                      `json:"step_before,omitempty"`
+	StepAfter  *int64                      `json:"step_after,omitempty"`
+	Trainer    map[string]float64          `json:"trainer,omitempty"`   // the trainer's metrics
+	Sequences  map[string]receipts.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
+	history.Took
+}
+
 func metricsOf(e history.Epoch) metrics {
-	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min,
-		MaxReward:       e.Train.Max,
-		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored,
-		NumFailed:  e.Train.Failed,
-		FlatGroups: e.Flat, Scores: e.Scores, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Took: e.Took}
+	m := metrics{reward: rewardOf(e, e.Train, &e.Train.Trajectories, nil), RunID: e.RunID, NumGroups: e.Train.Groups,
+		NumFailed: e.Train.Failed, FlatGroups: e.Flat, Scores: e.Scores, Drops: e.Drops, CurriculumState: stateOf(e), Took: e.Took}
 	if k := e.Kept; k != nil {
 		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups
 		m.FilteredAvgReward, m.FilteredMinReward, m.FilteredMaxReward = k.Mean, k.Min, k.Max
