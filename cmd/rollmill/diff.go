@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/diff"
-	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -96,7 +95,7 @@ func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 		return nil, err
 	}
 	o.A, o.B = o.Scores[0], o.Scores[1]
-	d, err := diff.DiffEpochs(ctx, o.Root, epochs, history.Last, o.DiffOptions)
+	d, err := diff.DiffEpochs(ctx, o.Root, epochs, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
 		err = errors.Join(err, fault.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
 			"epoch %s has not both %q and %q", plural.Numbers(d.Absent), o.A, o.B))

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	layout "github.com/rollmill/rollmill/pipelines/run"
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -13,13 +14,12 @@ import (
 // DiffEpochs compares the datasets whose folders in each of some epochs are A and B,
 // and adds the differences up. An epoch that cannot be compared does not stop the
 // others; the error names it. It keeps two numbers per row in memory.
-func DiffEpochs(ctx context.Context, root string, epochs []int, last func(context.Context, string, string) (string, error),
-	o DiffOptions) (*Difference, error) {
+func DiffEpochs(ctx context.Context, root string, epochs []int, o DiffOptions) (*Difference, error) {
 	all := noDifference(o.A, o.B, o)
 	var failed []error
 	for _, e := range epochs {
 		of := o
-		dir, err := last(ctx, layout.Layout{Root: root}.Epoch(e), o.A)
+		dir, err := history.Last(ctx, run.Layout{Root: root}.Epoch(e), o.A)
 		if err != nil {
 			return nil, err
 		}
