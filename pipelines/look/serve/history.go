@@ -43,14 +43,14 @@ const maxCounted = 8
 // knownEpochs are what is known of the epochs of a run.
 type knownEpochs struct {
 	epochs  []history.Epoch
-	partial []int    // those whose figures manifests have, and the report do not
+	partial []int    // those whose figures manifests have, and the report does not
 	left    []int    // those of which nothing is known but the datasets
-	damaged []string // what is wrong with the report, and with manifests: their epochs are as those files have them
-	made    bool     // the report have epochs
+	damaged []string // what is wrong with the report, and with manifests: their epochs are as the report has them
+	made    bool     // the report has epochs
 }
 
-// counted returns the epochs of a run: what the report say and, of epochs that
-// they do not have or whose datasets are others, what manifests say. On a disk every
+// counted returns the epochs of a run: what the report says and, of epochs that
+// it does not have or whose datasets are others, what manifests say. On a disk every
 // manifest is looked at, if all is true; else those that are newer than the report.
 func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f knownEpochs, err error) {
 	known, err := s.recorded(ctx, l)
