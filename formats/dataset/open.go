@@ -110,6 +110,14 @@ type Range struct{ First, Rows int64 }
 // All returns the whole main table.
 func (d *Dataset) All() Range { return Range{0, d.Rows} }
 
+// AllOf returns the whole of a further table, or of the main one for "".
+func (d *Dataset) AllOf(table string) Range {
+	if table == "" {
+		return d.All()
+	}
+	return Range{0, d.Tables[table].Rows}
+}
+
 // Slice returns shard i of n: consecutive whole row groups, so whole groups.
 // Every row is in exactly one slice, and slices are in row order.
 func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) {

@@ -50,7 +50,7 @@ func (g *Found) Locate(ctx context.Context, id string) (*Located, error) {
 func (g *Found) find(ctx context.Context, d *dataset.Dataset, at *Located) (int64, error) {
 	table := idTable(d)
 	if row, known := g.derivedRow(d, at); known {
-		if row < 0 || row >= TableRows(d, table) {
+		if row < 0 || row >= d.AllOf(table).Rows {
 			return -1, nil
 		}
 		r, err := ReadRow[idColumn](ctx, d, table, row)
@@ -83,21 +83,10 @@ func idTable(d *dataset.Dataset) string {
 	return ""
 }
 
-func TableRows(d *dataset.Dataset, table string) int64 {
-	if table == "" {
-		return d.Rows
-	}
-	return d.Tables[table].Rows
-}
-
-func AllOf(d *dataset.Dataset, table string) dataset.Range {
-	return dataset.Range{Rows: TableRows(d, table)}
-}
-
 // Scan reads the ids of a table and returns the first wanted row, or -1.
 func Scan(ctx context.Context, d *dataset.Dataset, table string, wanted func(id string) bool) (int64, error) {
 	row := int64(0)
-	for c, err := range dataset.Each[idColumn](ctx, d, table, AllOf(d, table)) {
+	for c, err := range dataset.Each[idColumn](ctx, d, table, d.AllOf(table)) {
 		if err != nil {
 			return -1, err
 		}

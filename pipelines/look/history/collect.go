@@ -227,9 +227,6 @@ func ReadReceipt(ctx context.Context, uri string) (*receipts.Receipt, error) {
 	return r, nil
 }
 
-// Z95 times a standard error is half a band of 95 %.
-const Z95 = clusters.Z95
-
 // summary accumulates rows for a Sample.
 type summary struct {
 	rows, failed, groups int64
@@ -308,12 +305,8 @@ func (s *summary) sample() *Sample {
 
 // Each calls f with the rows of a table, in order.
 func Each[T any](ctx context.Context, d *dataset.Dataset, table string, f func(int64, *T)) error {
-	all := d.All()
-	if table != "" {
-		all.Rows = d.Tables[table].Rows
-	}
 	row := int64(0)
-	for t, err := range dataset.Each[T](ctx, d, table, all) {
+	for t, err := range dataset.Each[T](ctx, d, table, d.AllOf(table)) {
 		if err != nil {
 			return err
 		}

@@ -49,8 +49,7 @@ type decided struct {
 
 func chosen(ctx context.Context, d *dataset.Dataset) ([]int, error) {
 	out, at := []int{}, -1
-	all := dataset.Range{Rows: d.Tables[schema.TableDecisions].Rows}
-	err := dataset.Groups(ctx, d, schema.TableDecisions, all, func(r *decided) string { return r.GroupID },
+	err := dataset.Groups(ctx, d, schema.TableDecisions, d.AllOf(schema.TableDecisions), func(r *decided) string { return r.GroupID },
 		func(_ int64, rows []decided) error {
 			at++
 			if slices.ContainsFunc(rows, func(r decided) bool { return r.Kept }) {

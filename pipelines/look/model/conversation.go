@@ -228,7 +228,7 @@ func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[strin
 	out := map[string]Curated{}
 	row := int64(0)
 	table := schema.TableDecisions
-	for r, err := range dataset.Each[decision.Decision](ctx, from, table, find.AllOf(from, table)) {
+	for r, err := range dataset.Each[decision.Decision](ctx, from, table, from.AllOf(table)) {
 		if err != nil {
 			return nil, err
 		}

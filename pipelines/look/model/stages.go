@@ -13,7 +13,6 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
-	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -94,7 +93,7 @@ func (g *Grouped) Made(d *dataset.Dataset) {
 
 // Statistics adds the statistics of the group.
 func (g *Grouped) Statistics(ctx context.Context, d *dataset.Dataset) error {
-	for r, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, find.AllOf(d, schema.TableGroups)) {
+	for r, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, d.AllOf(schema.TableGroups)) {
 		if err != nil {
 			return err
 		}
@@ -114,7 +113,7 @@ func (g *Grouped) Pairs(ctx context.Context, d *dataset.Dataset, id string) erro
 		ChosenID   string `parquet:"chosen_id"`
 		RejectedID string `parquet:"rejected_id"`
 	}
-	for p, err := range dataset.Each[pair](ctx, d, schema.TablePairs, find.AllOf(d, schema.TablePairs)) {
+	for p, err := range dataset.Each[pair](ctx, d, schema.TablePairs, d.AllOf(schema.TablePairs)) {
 		if err != nil {
 			return err
 		}

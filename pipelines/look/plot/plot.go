@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/rollmill/rollmill/pipelines/look/clusters"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -172,7 +173,7 @@ func (p panel) plot(t theme, first, last float64) (*plot.Plot, error) {
 			return nil, err
 		}
 		for _, q := range l.points {
-			low, high = min(low, q.y-history.Z95*q.err), max(high, q.y+history.Z95*q.err)
+			low, high = min(low, q.y-clusters.Z95*q.err), max(high, q.y+clusters.Z95*q.err)
 		}
 	}
 	for _, l := range p.lines {
@@ -216,11 +217,11 @@ func (l line) draw(p *plot.Plot, t theme) error {
 	banded := false
 	for i, q := range l.points {
 		xy[i] = plotter.XY{X: q.x, Y: q.y}
-		edge = append(edge, plotter.XY{X: q.x, Y: q.y + history.Z95*q.err})
+		edge = append(edge, plotter.XY{X: q.x, Y: q.y + clusters.Z95*q.err})
 		banded = banded || q.err > 0
 	}
 	for _, q := range slices.Backward(l.points) {
-		edge = append(edge, plotter.XY{X: q.x, Y: q.y - history.Z95*q.err})
+		edge = append(edge, plotter.XY{X: q.x, Y: q.y - clusters.Z95*q.err})
 	}
 	if banded && len(l.points) > 1 {
 		band, err := plotter.NewPolygon(edge)

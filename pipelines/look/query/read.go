@@ -199,8 +199,7 @@ func (x *Index) readDecisions(ctx context.Context) error {
 	x.drop.numberOf("")
 	var sorted []uint32
 	at := int64(-1)
-	for r, err := range dataset.Each[row](ctx, d, schema.TableDecisions,
-		dataset.Range{Rows: d.Tables[schema.TableDecisions].Rows}) {
+	for r, err := range dataset.Each[row](ctx, d, schema.TableDecisions, d.AllOf(schema.TableDecisions)) {
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -81,7 +80,7 @@ func Raw(ctx context.Context, uri string, o Options, f func(Row) error) error {
 
 // eachSelected calls f with each selected row.
 func eachSelected(ctx context.Context, d *dataset.Dataset, o Options, f func(Row) error) error {
-	total := find.TableRows(d, o.Table)
+	total := d.AllOf(o.Table).Rows
 	if o.First < 0 || o.First > total {
 		return fault.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
 	}
@@ -111,7 +110,7 @@ func groupSizes(ctx context.Context, d *dataset.Dataset) (*GroupSizes, error) {
 		return nil, nil
 	}
 	g := &GroupSizes{}
-	for s, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, find.AllOf(d, schema.TableGroups)) {
+	for s, err := range dataset.Each[formats.GroupStats](ctx, d, schema.TableGroups, d.AllOf(schema.TableGroups)) {
 		if err != nil {
 			return nil, err
 		}
