@@ -109,14 +109,17 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 		return err
 	}
 	switch {
-	case o.Format == formatJSON:
-		return o.raw(ctx, s, uri)
 	case o.Trajectory != "":
 		c, err := model.Converse(ctx, uri, o.Trajectory)
 		if err != nil {
 			return err
 		}
+		if o.Format == formatJSON {
+			return s.PrintJSON(c.Is)
+		}
 		return s.Page(c, func(w io.Writer) error { return c.Write(w, o.Format == formatMarkdown, o.Full) }, styleOf)
+	case o.Format == formatJSON:
+		return o.raw(ctx, s, uri)
 	case o.Group != "":
 		g, err := model.Compare(ctx, uri, o.Group)
 		if err != nil {
@@ -183,21 +186,14 @@ func (o *showSettings) check(s *cli.Session) error {
 	return nil
 }
 
-// raw prints rows as JSON, one after the other.
+// raw prints rows or the members of a group as JSON, one after the other.
 func (o *showSettings) raw(ctx context.Context, s *cli.Session, uri string) error {
 	rows := 0
 	print := func(row show.Row) error {
 		rows++
 		return s.PrintJSON(row.Is)
 	}
-	switch {
-	case o.Trajectory != "":
-		c, err := model.Converse(ctx, uri, o.Trajectory)
-		if err != nil {
-			return err
-		}
-		return s.PrintJSON(c.Is)
-	case o.Group != "":
+	if o.Group != "" {
 		return model.RawGroup(ctx, uri, o.Group, print)
 	}
 	if o.Columns == nil {

@@ -22,10 +22,11 @@ type idColumn struct {
 // Locate finds the rows of a trajectory. The row of a thin dataset follows from the
 // row of its base, so it searches only bases, and datasets whose base was not found.
 func (g *Found) Locate(ctx context.Context, id string) (*Located, error) {
-	at := &Located{Id: id, Rows: map[*dataset.Dataset]int64{}}
-	if err := g.CompleteID(ctx, at); err != nil {
+	whole, err := g.CompleteID(ctx, id)
+	if err != nil {
 		return nil, err
 	}
+	at := &Located{Id: whole, Rows: map[*dataset.Dataset]int64{}}
 	for _, d := range g.Datasets {
 		row, err := g.find(ctx, d, at)
 		if err != nil {

@@ -19,37 +19,31 @@ var idLength = len(formats.TrajectoryID("", "", 0, 0))
 // MaxNamed is the number of ids in a hint, and so the number kept in memory.
 const MaxNamed = 5
 
-// CompleteID replaces a prefix of an id by the id. A text that is itself an id is
-// kept, even if it is a prefix of others.
-func (g *Found) CompleteID(ctx context.Context, at *Located) error {
-	if len(at.Id) >= idLength {
-		return nil
+// CompleteID returns the id that begins with a text. A text that is itself an id is
+// returned, even if it is a prefix of others, and so is one with which no id begins.
+func (g *Found) CompleteID(ctx context.Context, prefix string) (string, error) {
+	if len(prefix) >= idLength {
+		return prefix, nil
 	}
 	begin := map[string]bool{}
 	is := false
 	err := g.everyID(ctx, func(id string) bool {
-		is = id == at.Id
-		if len(begin) <= MaxNamed && strings.HasPrefix(id, at.Id) {
+		is = id == prefix
+		if len(begin) <= MaxNamed && strings.HasPrefix(id, prefix) {
 			begin[strings.Clone(id)] = true
 		}
 		return is
 	})
-	if err != nil || is {
-		return err
-	}
 	ids := slices.Sorted(maps.Keys(begin))
-	switch {
-	case len(ids) > MaxNamed:
-		return fault.Invalid(g.Root, "give more of the id", nil,
-			"more than %d trajectories begin with %q", MaxNamed, at.Id)
-	case len(ids) > 1:
-		return fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil,
-			"%d trajectories begin with %q",
-			len(ids), at.Id)
-	case len(ids) == 1:
-		at.Id = ids[0]
+	switch n := len(ids); {
+	case err != nil || is || n == 0:
+		return prefix, err
+	case n > MaxNamed:
+		return "", fault.Invalid(g.Root, "give more of the id", nil, "more than %d trajectories begin with %q", MaxNamed, prefix)
+	case n > 1:
+		return "", fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q", n, prefix)
 	}
-	return nil
+	return ids[0], nil
 }
 
 // minShared is the length of the common prefix from which an id is suggested: among

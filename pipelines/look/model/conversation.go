@@ -54,18 +54,17 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 		return nil, err
 	}
 	g := &find.Found{Root: s.Rows.URI(), Datasets: []*dataset.Dataset{s.Rows}}
-	at := &find.Located{Id: id}
-	if err := g.CompleteID(ctx, at); err != nil {
+	if id, err = g.CompleteID(ctx, id); err != nil {
 		return nil, err
 	}
-	row, err := find.Scan(ctx, s.Rows, "", func(other string) bool { return other == at.Id })
+	row, err := find.Scan(ctx, s.Rows, "", func(other string) bool { return other == id })
 	if err != nil {
 		return nil, err
 	}
 	if row < 0 {
-		return nil, missing(ctx, g, s.Rows, at.Id)
+		return nil, missing(ctx, g, s.Rows, id)
 	}
-	decided, err := decisions(ctx, s.Rows, []string{at.Id})
+	decided, err := decisions(ctx, s.Rows, []string{id})
 	if err != nil {
 		return nil, err
 	}
