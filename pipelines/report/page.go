@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
@@ -37,6 +36,7 @@ const (
 
 // sheet is what the template of report.html gets.
 type sheet struct {
+	*study
 	Run          history.Run
 	Title        string
 	Time         time.Time
@@ -44,12 +44,6 @@ type sheet struct {
 	Figures      []plot.FigureView
 	Tiles        []history.Tile
 	Components   []history.Tile
-	Funnel       *history.Funnel
-	FunnelEpoch  int
-	Lists        []*history.GroupList
-	ListsEpoch   int
-	Findings     []validate.Finding
-	FindingsLeft int
 	Trajectories []*shownTrajectory
 	Anchors      map[string]string
 	Of           int64 // trajectories of the run
@@ -113,22 +107,14 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 func (s *study) html(ctx context.Context, run history.Run, figures []plot.FigureView, budget int) ([]byte, error) {
 	style := page.Style + page.Reading
 	sum := sha256.Sum256([]byte(style))
-	p := &sheet{Run: run, Title: text.Visible(run.Title()), Epochs: plot.Spread(run.Epochs, maxEpochs), Figures: figures,
+	p := &sheet{study: s, Run: run, Title: text.Visible(run.Title()), Epochs: plot.Spread(run.Epochs, maxEpochs), Figures: figures,
 		Tiles: history.Tiles(run, func(history.Cost) float64 { return 0 }), Components: history.Components(run.Epochs),
-		Funnel: s.funnel, FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = text.Visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time
 		}
-	}
-	if s.hasGroups() {
-		p.Lists = s.lists
-	}
-	p.Findings = s.findings
-	if n := len(p.Findings); n > maxFindings {
-		p.Findings, p.FindingsLeft = p.Findings[:maxFindings], n-maxFindings
 	}
 	if err := s.trajectories(ctx, p, budget); err != nil {
 		return nil, err

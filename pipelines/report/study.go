@@ -18,18 +18,19 @@ import (
 // bounded size, whatever the size of the run.
 type study struct {
 	rewards, lengths map[int]*plot.Counts // by epoch
-	findings         []validate.Finding
-	funnel           *history.Funnel // of the last epoch that was curated
-	funnelEpoch      int
-	lists            []*history.GroupList // of the last epoch that was grouped
-	listsEpoch       int
+	Findings         []validate.Finding
+	FindingsLeft     int
+	Funnel           *history.Funnel // of the last epoch that was curated
+	FunnelEpoch      int
+	Lists            []*history.GroupList // of the last epoch that was grouped
+	ListsEpoch       int
 	strata           []*stratum
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
 // of the payload.
 func examine(ctx context.Context, root string, r history.Run) (*study, error) {
-	s := &study{rewards: map[int]*plot.Counts{}, lengths: map[int]*plot.Counts{}, lists: history.NewLists()}
+	s := &study{rewards: map[int]*plot.Counts{}, lengths: map[int]*plot.Counts{}, Lists: history.NewLists()}
 	seed := seedOf(r)
 	for i := len(r.Epochs) - 1; i >= 0; i-- { // the last first: its groups name trajectories to show
 		e := r.Epochs[i].Epoch
@@ -60,9 +61,15 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 	}
 	slices.Reverse(s.strata)
 	choose(s.strata, maxTrajectories)
-	slices.SortStableFunc(s.findings, func(a, b validate.Finding) int {
+	slices.SortStableFunc(s.Findings, func(a, b validate.Finding) int {
 		return slices.Index(validate.Severities, a.Severity) - slices.Index(validate.Severities, b.Severity)
 	})
+	if n := len(s.Findings); n > maxFindings {
+		s.Findings, s.FindingsLeft = s.Findings[:maxFindings], n-maxFindings
+	}
+	if !s.hasGroups() {
+		s.Lists = nil
+	}
 	return s, nil
 }
 
@@ -77,8 +84,8 @@ func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) 
 	return func(ctx context.Context, d *dataset.Dataset, e int) error {
 		doctor, lengths := doctor(), &plot.Counts{}
 		from := &stratum{Epoch: e, Validation: validation, d: d, wanted: map[string]bool{}}
-		if !validation && e == s.listsEpoch {
-			for _, l := range s.lists {
+		if !validation && e == s.ListsEpoch {
+			for _, l := range s.Lists {
 				for _, g := range l.Groups {
 					for _, m := range g.Extremes() {
 						from.wanted[m.ID] = true
@@ -112,7 +119,7 @@ func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) 
 			}
 		}
 		s.strata = append(s.strata, from)
-		s.findings = append(s.findings, doctor.Found(d.URI())...)
+		s.Findings = append(s.Findings, doctor.Found(d.URI())...)
 		return nil
 	}
 }
@@ -129,7 +136,7 @@ func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
 	if rewards.N > 0 {
 		s.rewards[e] = rewards
 	}
-	s.findings = append(s.findings, doctor.Found(d.URI())...)
+	s.Findings = append(s.Findings, doctor.Found(d.URI())...)
 	return err
 }
 
@@ -140,7 +147,7 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains training.Training) {
 		doctor.Group(g, trains)
 		if first {
-			history.Offer(s.lists, g)
+			history.Offer(s.Lists, g)
 		}
 	})
 	if err != nil {
@@ -148,8 +155,8 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	}
 	of := map[string][]*history.ShownGroup{}
 	if first && s.hasGroups() {
-		s.listsEpoch = e
-		for _, l := range s.lists {
+		s.ListsEpoch = e
+		for _, l := range s.Lists {
 			for _, g := range l.Groups {
 				of[g.GroupID] = append(of[g.GroupID], g)
 			}
@@ -164,15 +171,15 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 			}
 		}
 	})
-	s.findings = append(s.findings, doctor.Found(d.URI())...)
+	s.Findings = append(s.Findings, doctor.Found(d.URI())...)
 	return err
 }
 
-func (s *study) hasGroups() bool { return len(s.lists[0].Groups) > 0 }
+func (s *study) hasGroups() bool { return len(s.Lists[0].Groups) > 0 }
 
 func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
-	if s.funnel == nil {
-		s.funnel, s.funnelEpoch = history.FunnelOf(d), e
+	if s.Funnel == nil {
+		s.Funnel, s.FunnelEpoch = history.FunnelOf(d), e
 	}
 	return nil
 }
