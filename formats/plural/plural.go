@@ -1,5 +1,5 @@
-// Package plural writes counts of things in messages for people: "1 row",
-// "2 rows". It is not for texts that are stored in rows, because digests cover
+// Package plural writes counts of things and lists of numbers in messages for people: "1 row",
+// "2 rows", "1, 2, 5-8". It is not for texts that are stored in rows, because digests cover
 // these. (go-humanize's english package writes 1,536, which scripts that read
 // messages do not expect.)
 package plural
