@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -65,13 +64,9 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if err := s.openAll(r.Context(), m.Datasets); err != nil {
 		return nil, err
 	}
-	var recorded history.Epoch
-	if at := slices.IndexFunc(known, func(k history.Epoch) bool { return k.Epoch == e }); at >= 0 {
-		recorded = known[at]
-	}
-	switch m.Epoch, _, err = s.current(r.Context(), catalogue.Finished(all[e]), recorded, e); {
+	switch m.Epoch, _, err = s.current(r.Context(), catalogue.Finished(all[e]), known[e], e); {
 	case errors.Is(err, fault.ErrInvalid): // read names the file
-		m.Epoch = recorded
+		m.Epoch = known[e]
 	case err != nil:
 		return nil, err
 	}

@@ -19,17 +19,22 @@ import (
 
 // recorded returns the epochs that the last report of a listing's run has; none without a
 // report. A damaged file is an error.
-func (s *Server) recorded(ctx context.Context, l *catalogue.Listing) ([]history.Epoch, error) {
+func (s *Server) recorded(ctx context.Context, l *catalogue.Listing) (map[int]history.Epoch, error) {
 	if l.Reports[l.Run].Key == "" {
 		return nil, nil
 	}
-	h, err := s.histories.Of(l.Run+" "+l.Reports[l.Run].ModTime.String(), func() (h found[[]history.Epoch], err error) {
+	h, err := s.histories.Of(l.Run+" "+l.Reports[l.Run].ModTime.String(), func() (h found[map[int]history.Epoch], err error) {
 		b, err := storage.Open(ctx, storage.Join(s.root, l.Run))
 		if err != nil {
 			return h, err
 		}
-		if h.is, h.err = history.ReadHistory(ctx, b); h.err != nil && !errors.Is(h.err, fault.ErrInvalid) {
-			return h, h.err // the next request reads again
+		epochs, err := history.ReadHistory(ctx, b)
+		if h.err = err; err != nil && !errors.Is(err, fault.ErrInvalid) {
+			return h, err // the next request reads again
+		}
+		h.is = map[int]history.Epoch{}
+		for _, e := range epochs {
+			h.is[e.Epoch] = e
 		}
 		return h, nil
 	})
@@ -61,9 +66,7 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 	}
 	f.made = len(known) > 0
 	of := map[int]history.Epoch{}
-	for _, e := range known {
-		of[e.Epoch] = e
-	}
+	maps.Copy(of, known)
 	_, local := s.bucket.Local()
 	var missing []int
 	epochs := l.Epochs()
