@@ -2,7 +2,7 @@ package serve
 
 import (
 	"bytes"
-	"html/template"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -81,19 +81,26 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	before, after, _ := strings.Cut(page.String(), searchMark)
-	out := &stream{to: w, control: http.NewResponseController(w), t: s.templates["search"]}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	out.text(before)
+	_, _ = io.WriteString(w, before)
 	if m.Text != "" {
-		s.search(r, out, m, base)
+		s.search(w, r, m, base)
 	}
-	out.text(after)
+	_, _ = io.WriteString(w, after)
 	return nil // the page has begun: an error is part of it
 }
 
-// search sends the finds, and now and then the progress.
-func (s *Server) search(r *http.Request, out *stream, m *searchModel, base *dataset.Dataset) {
+// search sends the finds, and now and then the progress. A browser that is gone, or takes nothing
+// for too long, ends the request's context.
+func (s *Server) search(w http.ResponseWriter, r *http.Request, m *searchModel, base *dataset.Dataset) {
 	e := searchEvent{Key: m.Key, Rows: m.Rows, Done: m.From}
+	send := func(name string) { _ = s.templates["search"].ExecuteTemplate(w, name, e) }
+	control := http.NewResponseController(w)
+	flush := func() {
+		_ = control.Flush()
+		_ = control.SetWriteDeadline(time.Now().Add(searchIdle))
+	}
+	flush()
 	last := time.Time{}
 	err := query.Search(r.Context(), base, m.Text, m.From, func(f query.Find) bool {
 		if e.Finds == maxFinds {
@@ -103,52 +110,19 @@ func (s *Server) search(r *http.Request, out *stream, m *searchModel, base *data
 		}
 		e.Finds++
 		e.Find = &f
-		out.piece("find", e)
-		return out.err == nil
+		send("find")
+		return r.Context().Err() == nil
 	}, func(rows int64) bool {
 		e.Done = rows
 		if now := time.Now(); now.Sub(last) >= searchEvery || rows == m.Rows {
 			last = now
-			out.piece("progress", e)
-			out.flush()
+			send("progress")
+			flush()
 		}
-		return out.err == nil
+		return r.Context().Err() == nil
 	})
 	if err != nil && r.Context().Err() == nil {
 		e.Error = err.Error()
 	}
-	out.piece("ended", e)
-}
-
-// stream is a page that is sent in pieces. After an error it sends nothing.
-type stream struct {
-	to      http.ResponseWriter
-	control *http.ResponseController
-	t       *template.Template
-	err     error
-}
-
-func (s *stream) text(text string) {
-	if s.err != nil {
-		return
-	}
-	if _, s.err = s.to.Write([]byte(text)); s.err == nil {
-		s.flush()
-	}
-}
-
-func (s *stream) piece(name string, model any) {
-	if s.err == nil {
-		s.err = s.t.ExecuteTemplate(s.to, name, model)
-	}
-}
-
-// flush sends what is there, and gives the browser time to take the next piece.
-func (s *stream) flush() {
-	if s.err == nil {
-		s.err = s.control.Flush()
-	}
-	if s.err == nil {
-		s.err = s.control.SetWriteDeadline(time.Now().Add(searchIdle))
-	}
+	send("ended")
 }
