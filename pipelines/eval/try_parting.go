@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -40,17 +39,19 @@ func (r *TryResult) part(ctx context.Context, uri string, order []Attempt) error
 
 // partingOf returns nil for attempts that said the same.
 func partingOf(a, b *formats.Trajectory) *Parting {
-	n := chat.Shared(a, b, a.Main(), b.Main())
-	p := &Parting{ExampleID: a.ExampleID, Generations: [2]int32{a.Generation, b.Generation}, Message: n, Rewards: [2]*float64{a.Reward, b.Reward}}
-	for i, t := range []*formats.Trajectory{a, b} {
-		if path := t.Main(); n < len(path) {
-			p.Texts[i] = model.Said(&t.Messages[path[n]])
+	p := &Parting{ExampleID: a.ExampleID, Generations: [2]int32{a.Generation, b.Generation}, Rewards: [2]*float64{a.Reward, b.Reward}}
+	for n := range max(len(a.Main()), len(b.Main())) {
+		p.Message, p.Texts = n, [2]string{}
+		for i, t := range []*formats.Trajectory{a, b} {
+			if path := t.Main(); n < len(path) {
+				p.Texts[i] = model.Said(&t.Messages[path[n]])
+			}
+		}
+		if p.Texts[0] != p.Texts[1] {
+			return p
 		}
 	}
-	if p.Texts == [2]string{} {
-		return nil
-	}
-	return p
+	return nil
 }
 
 func (p *Parting) write(w io.Writer) {
