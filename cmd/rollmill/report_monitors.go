@@ -74,12 +74,11 @@ func rewardsOf(ctx context.Context, d *dataset.Dataset) ([]float64, error) {
 	type column struct {
 		Reward *float64 `parquet:"reward,optional"`
 	}
-	rows, err := dataset.ReadAll[column](ctx, d, "", d.All())
 	var out []float64
-	for _, r := range rows {
+	err := history.Each(ctx, d, "", func(_ int64, r *column) {
 		if r.Reward != nil {
 			out = append(out, *r.Reward)
 		}
-	}
+	})
 	return out, err
 }
