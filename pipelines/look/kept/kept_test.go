@@ -7,7 +7,8 @@ import (
 
 // TestTheLastUsedAreKept checks what is made again: errors, and what was not used for longest.
 func TestTheLastUsedAreKept(t *testing.T) {
-	k, made := New[string](2), ""
+	k, made, dropped := New[string](2), "", ""
+	k.Dropped = func(v string) { dropped += v }
 	of := func(name string, fails error) {
 		got, err := k.Of(name, func() (string, error) {
 			made += name
@@ -24,8 +25,8 @@ func TestTheLastUsedAreKept(t *testing.T) {
 	of("c", nil) // in place of b
 	of("a", nil)
 	of("b", nil)
-	if made != "aabcb" {
-		t.Errorf("made %q", made)
+	if made != "aabcb" || dropped != "bc" {
+		t.Errorf("made %q, dropped %q", made, dropped)
 	}
 	n := 0
 	if k.Each(func(string) { n++ }); n != 2 {
