@@ -32,18 +32,17 @@ type stratum struct {
 	d      *dataset.Dataset
 	thin   *dataset.Dataset // its groups, else its scores; nil for neither
 	wanted map[string]bool  // ids to show in any case
-	must   []pick
-	picks  []pick // those with the lowest hashes, sorted
+	must   int              // of these that are in picks, the first ones
+	picks  []pick           // those with the lowest hashes, sorted
 }
 
 // Add offers a row. Which rows are sampled depends on the run and on their ids alone,
 // not on their order.
 func (s *stratum) Add(seed uint64, row int64, id string) {
 	p := pick{xxh3.HashStringSeed(id, seed), row, id}
-	if s.wanted[id] {
-		p.id = string([]byte(id))
-		s.must = append(s.must, p)
-		return
+	if s.wanted[id] { // before all others
+		p.hash = 0
+		s.must++
 	}
 	if len(s.picks) == maxTrajectories && p.hash >= s.picks[len(s.picks)-1].hash {
 		return
@@ -67,11 +66,10 @@ func seedOf(run history.Run) uint64 {
 // choose keeps those that must be shown, and takes the others in turns from every
 // stratum, the last epochs first.
 func choose(strata []*stratum, limit int) {
-	left := limit
-	for _, s := range strata {
-		left -= len(s.must)
+	left, taken := limit, make([]int, len(strata))
+	for i, s := range strata {
+		left, taken[i] = left-s.must, s.must
 	}
-	taken := make([]int, len(strata))
 	for more := true; left > 0 && more; {
 		more = false
 		for i := len(strata) - 1; i >= 0 && left > 0; i-- {
@@ -83,7 +81,7 @@ func choose(strata []*stratum, limit int) {
 		}
 	}
 	for i, s := range strata {
-		s.picks = append(s.must, s.picks[:taken[i]]...)
+		s.picks = s.picks[:taken[i]]
 		slices.SortFunc(s.picks, func(a, b pick) int { return cmp.Compare(a.row, b.row) })
 	}
 }
