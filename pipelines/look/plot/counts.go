@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -113,14 +112,6 @@ func Histograms(title, axis string, ink int, of map[int]*Counts) Figure {
 			}
 			return out, nil
 		}}
-}
-
-// sortedPairs returns the pairs, the most frequent first, so that a small circle is
-// drawn upon a large one.
-func sortedPairs(pairs map[[2]float64]int) [][2]float64 {
-	return slices.SortedFunc(maps.Keys(pairs), func(a, b [2]float64) int {
-		return cmp.Or(cmp.Compare(pairs[b], pairs[a]), slices.Compare(a[:], b[:]))
-	})
 }
 
 // Spread returns at most n of the epochs, the first and the last among them.

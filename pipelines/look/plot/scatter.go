@@ -1,9 +1,12 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -79,7 +82,10 @@ func (s Scatter) plots(t theme) ([]*plot.Plot, error) {
 // circles draws each pair as a circle whose area is its number of rows.
 func circles(p *plot.Plot, t theme, pairs map[[2]float64]int, rows int) error {
 	xy, labels, sizes := plotter.XYs{}, []string{}, []vg.Length{}
-	for _, pair := range sortedPairs(pairs) {
+	order := slices.SortedFunc(maps.Keys(pairs), func(a, b [2]float64) int { // a small circle is drawn upon a large one
+		return cmp.Or(cmp.Compare(pairs[b], pairs[a]), slices.Compare(a[:], b[:]))
+	})
+	for _, pair := range order {
 		xy = append(xy, plotter.XY{X: pair[0], Y: pair[1]})
 		labels = append(labels, fmt.Sprint(pairs[pair]))
 		sizes = append(sizes, vg.Points(3)+vg.Points(22)*vg.Length(math.Sqrt(float64(pairs[pair])/float64(rows))))
