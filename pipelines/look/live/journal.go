@@ -3,9 +3,11 @@ package live
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/pipelines/look/history"
@@ -47,25 +49,46 @@ type Journal struct {
 
 // journalled is what a journal has of the rows of one identity.
 type journalled struct {
-	read     map[string]bool // segments and finished shards, by name
+	read     map[string]bool // segments, by name
+	finished map[int]bool    // shards whose record is read
 	expected map[int]int64   // rows of a shard
-	Attempts []*Attempt      // of segments, as they were written
+	shards   map[int]*totals // by its segments, or by its record when it is finished
+	Attempts []*Attempt      // of segments of shards that are not finished, as they were written
 	at       map[string]int  // of a trajectory in attempts
-	Segments totals
-	Parts    totals // of finished shards
 	under    *seal.Underway
 }
 
 // totals adds up attempts.
 type totals struct {
 	Rows, Failed, Prompt, Completion int64
-	Classes, Stops                   map[string]int64
+	Classes, Stops                   map[string]int64 // the record of a finished shard has no stops
 }
 
-func (t *totals) Add(a *Attempt, sign int64) {
-	if t.Classes == nil {
-		t.Classes, t.Stops = map[string]int64{}, map[string]int64{}
+// shard returns the totals of a shard.
+func (j *journalled) shard(n int) *totals {
+	if j.shards[n] == nil {
+		j.shards[n] = &totals{Classes: map[string]int64{}, Stops: map[string]int64{}}
 	}
+	return j.shards[n]
+}
+
+// Totals returns what all shards add up to.
+func (j *journalled) Totals() totals {
+	all := totals{Classes: map[string]int64{}, Stops: map[string]int64{}}
+	for _, t := range j.shards {
+		all.Rows, all.Failed = all.Rows+t.Rows, all.Failed+t.Failed
+		all.Prompt, all.Completion = all.Prompt+t.Prompt, all.Completion+t.Completion
+		for name, n := range t.Classes {
+			all.Classes[name] += n
+		}
+		for name, n := range t.Stops {
+			all.Stops[name] += n
+		}
+	}
+	return all
+}
+
+func (t *totals) add(a *Attempt, sign int64) {
 	t.Rows += sign
 	t.Stops[a.StopReason] += sign
 	if a.Status == outcomes.StatusFailed {
@@ -83,12 +106,22 @@ func (j *Journal) Refresh(ctx context.Context, uri string) error {
 	j.Mu.Lock()
 	defer j.Mu.Unlock()
 	if j.read == nil || j.under != nil && j.under.Name != under.Name { // another rollout replaces it
-		j.journalled = journalled{read: map[string]bool{}, expected: map[int]int64{}, at: map[string]int{},
-			Parts: totals{Classes: map[string]int64{}}}
+		j.journalled = journalled{read: map[string]bool{}, finished: map[int]bool{}, expected: map[int]int64{},
+			shards: map[int]*totals{}, at: map[string]int{}}
 	}
 	j.under = under
+	for _, f := range under.Finished {
+		if j.finished[f.Shard] {
+			continue
+		}
+		m, err := under.Record(ctx, f)
+		if err != nil {
+			return err
+		}
+		j.finish(f.Shard, &m)
+	}
 	for _, s := range under.Segments {
-		if j.read[s.Name] {
+		if j.read[s.Name] || j.finished[s.Shard] {
 			continue
 		}
 		rows, err := seal.ReadSegment[Attempt](ctx, under, s)
@@ -103,44 +136,39 @@ func (j *Journal) Refresh(ctx context.Context, uri string) error {
 		j.read[s.Name] = true
 		for i := range rows {
 			rows[i].segment, rows[i].row = s, i
-			j.Add(&rows[i])
-		}
-	}
-	for _, f := range under.Finished {
-		name := fmt.Sprintf("shard %d", f.Shard)
-		if j.read[name] {
-			continue
-		}
-		m, err := under.Record(ctx, f)
-		if err != nil {
-			return err
-		}
-		j.read[name] = true
-		j.expected[f.Shard] = m.Rows
-		j.Parts.Rows, j.Parts.Failed = j.Parts.Rows+m.Rows, j.Parts.Failed+m.Counts[outcomes.StatusFailed]
-		j.Parts.Prompt += int64(m.Facts["prompt_tokens"])
-		j.Parts.Completion += int64(m.Facts["completion_tokens"])
-		for class, n := range m.Failures {
-			j.Parts.Classes[class] += n
+			j.add(&rows[i])
 		}
 	}
 	return nil
 }
 
-// Add adds an attempt. One that was made again replaces the earlier one; what that
+// finish takes the record of a shard in place of its segments, which are gone or soon will be.
+func (j *journalled) finish(shard int, m *manifest.Manifest) {
+	j.finished[shard], j.expected[shard] = true, m.Rows
+	j.shards[shard] = &totals{Rows: m.Rows, Failed: m.Counts[outcomes.StatusFailed], Prompt: int64(m.Facts["prompt_tokens"]),
+		Completion: int64(m.Facts["completion_tokens"]), Classes: m.Failures}
+	j.Attempts = slices.DeleteFunc(j.Attempts, func(a *Attempt) bool { return a.segment.Shard == shard })
+	clear(j.at)
+	for i, a := range j.Attempts {
+		j.at[a.TrajectoryID] = i
+	}
+}
+
+// add adds an attempt. One that was made again replaces the earlier one; what that
 // cost still counts.
-func (j *Journal) Add(a *Attempt) {
-	j.Segments.Prompt += int64(a.PromptTokens)
-	j.Segments.Completion += int64(a.CompletionTokens)
+func (j *journalled) add(a *Attempt) {
+	t := j.shard(a.segment.Shard)
+	t.Prompt += int64(a.PromptTokens)
+	t.Completion += int64(a.CompletionTokens)
 	if at, again := j.at[a.TrajectoryID]; again {
 		if old := j.Attempts[at]; old.Status == outcomes.StatusFailed {
-			j.Segments.Add(old, -1)
-			j.Segments.Add(a, 1)
+			t.add(old, -1)
+			t.add(a, 1)
 			j.Attempts[at] = a
 		}
 		return
 	}
-	j.Segments.Add(a, 1)
+	t.add(a, 1)
 	if len(j.Attempts) < maxAttempts {
 		j.at[a.TrajectoryID] = len(j.Attempts)
 		j.Attempts = append(j.Attempts, a)
@@ -152,8 +180,8 @@ const window = time.Minute
 
 // Tiles returns how far a rollout is, how fast it is, and what it used.
 func (j *Journal) Tiles(p history.Prices, now time.Time) []history.Tile {
-	rows, failed := j.Segments.Rows+j.Parts.Rows, j.Segments.Failed+j.Parts.Failed
-	prompt, completion := j.Segments.Prompt+j.Parts.Prompt, j.Segments.Completion+j.Parts.Completion
+	t := j.Totals()
+	rows, failed, prompt, completion := t.Rows, t.Failed, t.Prompt, t.Completion
 	total, all := int64(0), len(j.expected) == j.under.Shards
 	for _, n := range j.expected {
 		total += n
@@ -164,9 +192,8 @@ func (j *Journal) Tiles(p history.Prices, now time.Time) []history.Tile {
 		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(rows)/float64(total), text.Thousands(total))
 	}
 	rate, overall := j.rates(now)
-	t := history.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60),
-		Note: fmt.Sprintf("in the last minute; %.1f on the whole", overall*60)}
-	out = append(out, t)
+	out = append(out, history.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60),
+		Note: fmt.Sprintf("in the last minute; %.1f on the whole", overall*60)})
 	if all && total > rows && rate > 0 {
 		left := time.Duration(float64(total-rows) / rate * float64(time.Second))
 		out = append(out, history.Tile{Name: "Time left", Value: left.Round(time.Second).String(),

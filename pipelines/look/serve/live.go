@@ -109,10 +109,8 @@ func (m *liveModel) ByStop(name string) string { return m.url(m.Class, name, 0) 
 
 // fill adds what the journal holds.
 func (m *liveModel) fill(j *live.Journal, p history.Prices, now time.Time) {
-	classes := map[string]int64{}
-	add(classes, j.Segments.Classes)
-	add(classes, j.Parts.Classes)
-	m.Failures, m.Stops = sorted(classes), sorted(j.Segments.Stops)
+	all := j.Totals()
+	m.Failures, m.Stops = sorted(all.Classes), sorted(all.Stops)
 	m.Tiles = j.Tiles(p, now)
 	var match []*live.Attempt
 	for _, a := range slices.Backward(j.Attempts) {

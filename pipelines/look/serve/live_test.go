@@ -207,7 +207,7 @@ func waitFor(t *testing.T, uri string, rows int64) {
 	t.Helper()
 	var j live.Journal
 	for t.Context().Err() == nil {
-		if err := j.Refresh(t.Context(), uri); err == nil && j.Segments.Rows >= rows {
+		if err := j.Refresh(t.Context(), uri); err == nil && j.Totals().Rows >= rows {
 			return
 		}
 		time.Sleep(time.Millisecond) // between looks; the test's own limit ends it
@@ -262,8 +262,8 @@ func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 		if err := j.Refresh(ctx, uri); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, _ := strings.Cut(c.String(), " B,"); got[:strings.LastIndex(got, ", ")] != want || j.Segments.Rows != int64(n) {
-			t.Errorf("%d rows of %d, requests %q, want %q", j.Segments.Rows, n, got, want)
+		if got, _, _ := strings.Cut(c.String(), " B,"); got[:strings.LastIndex(got, ", ")] != want || j.Totals().Rows != int64(n) {
+			t.Errorf("%d rows of %d, requests %q, want %q", j.Totals().Rows, n, got, want)
 		}
 	}
 	poll("list 1, open 1, range 1, read 2") // a footer says how many rows the shard will have
