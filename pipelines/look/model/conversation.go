@@ -64,15 +64,8 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if row < 0 {
 		return nil, missing(ctx, g, s.Rows, id)
 	}
-	decided, err := decisions(ctx, s.Rows, []string{id})
+	c, err := at(ctx, s, row)
 	if err != nil {
-		return nil, err
-	}
-	c, err := conversation(ctx, s, row, decided)
-	if err != nil {
-		return nil, err
-	}
-	if c.Is, err = rawRow(ctx, s, row); err != nil {
 		return nil, err
 	}
 	if c.Group != nil {
@@ -81,6 +74,32 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 		}
 	}
 	c.Signals, err = SignalsOf(ctx, s.Rows, row)
+	return c, err
+}
+
+// ConversationAt reads a row of a dataset, with all its columns and what curate decided of it.
+func ConversationAt(ctx context.Context, d *dataset.Dataset, row int64) (*Conversation, error) {
+	s, err := joined.Of(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return at(ctx, s, row)
+}
+
+func at(ctx context.Context, s *joined.Source, row int64) (*Conversation, error) {
+	c, err := conversation(ctx, s, row, nil)
+	if err != nil {
+		return nil, err
+	}
+	decided, err := decisions(ctx, s.Rows, []string{c.t.TrajectoryID})
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := decided[c.t.TrajectoryID]; ok {
+		c.Decision = &d
+		c.judge()
+	}
+	c.Is, err = rawRow(ctx, s, row)
 	return c, err
 }
 

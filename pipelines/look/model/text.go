@@ -16,6 +16,11 @@ import (
 func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 	var b strings.Builder
 	p := &text.Layout{W: &b, Markdown: markdown, Full: full}
+	if markdown {
+		fmt.Fprintf(&b, "## Trajectory %s\n\n", text.Span(text.Line(c.t.TrajectoryID)))
+	}
+	p.Field("trajectory", "%s", text.Line(c.t.TrajectoryID))
+	p.Field("dataset", "%s", c.Appearance)
 	c.facts(p)
 	places := Places(c.t)
 	for at, place := range places {
@@ -32,14 +37,27 @@ func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 	return err
 }
 
+// Outline writes what is known of the trajectory, and a line for each message.
+func (c *Conversation) Outline(w io.Writer) error {
+	var b strings.Builder
+	c.facts(&text.Layout{W: &b})
+	places := Places(c.t)
+	for at, place := range places {
+		title, notes := c.title(place.Message, Before(places, at))
+		if notes != "" {
+			title += " (" + notes + ")"
+		}
+		m := &c.t.Messages[place.Message]
+		said := strings.TrimPrefix(Said(m), m.Role+": ")
+		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", place.Depth), title, text.OneLine(said))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // facts writes what is about the whole trajectory.
 func (c *Conversation) facts(p *text.Layout) {
 	t := c.t
-	if p.Markdown {
-		fmt.Fprintf(p.W, "## Trajectory %s\n\n", text.Span(text.Line(t.TrajectoryID)))
-	}
-	p.Field("trajectory", "%s", text.Line(t.TrajectoryID))
-	p.Field("dataset", "%s", c.Appearance)
 	for _, f := range c.Facts() {
 		p.Field(f.Name, "%s", f.Value)
 	}
@@ -58,15 +76,22 @@ func (c *Conversation) facts(p *text.Layout) {
 	}
 }
 
+// title returns what stands above a message, and what is known of it.
+func (c *Conversation) title(i, before int) (title, notes string) {
+	m := &c.t.Messages[i]
+	all := slices.Concat([]string{BranchOf(c.t, i, before)}, c.Notes(i), []string{BreakWhy(m.PrefixBreak), c.FateOf(i).Why})
+	if m.PrefixBreak != "" {
+		all[len(all)-2] = "prefix break: " + all[len(all)-2]
+	}
+	all = slices.DeleteFunc(all, func(note string) bool { return note == "" })
+	return fmt.Sprintf("[%d] %s", i, strings.TrimSpace(text.Line(m.Role)+" "+text.Line(m.Name))), text.Line(strings.Join(all, ", "))
+}
+
 // message writes one message.
 func (c *Conversation) message(p *text.Layout, i, depth, before int) {
 	m := &c.t.Messages[i]
-	notes := slices.Concat([]string{BranchOf(c.t, i, before)}, c.Notes(i), []string{BreakWhy(m.PrefixBreak), c.FateOf(i).Why})
-	if m.PrefixBreak != "" {
-		notes[len(notes)-2] = "prefix break: " + notes[len(notes)-2]
-	}
-	notes = slices.DeleteFunc(notes, func(note string) bool { return note == "" })
-	p.Heading(depth, fmt.Sprintf("[%d] %s", i, strings.TrimSpace(text.Line(m.Role)+" "+text.Line(m.Name))), text.Line(strings.Join(notes, ", ")))
+	title, notes := c.title(i, before)
+	p.Heading(depth, title, notes)
 	if m.Reasoning != "" {
 		p.Block(depth, "reasoning:", "", m.Reasoning)
 	}

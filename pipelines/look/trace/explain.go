@@ -18,7 +18,7 @@ type Trace struct {
 	Epoch        int32  `json:"epoch"`
 	Generation   int32  `json:"generation"`
 
-	Rollout     *RolloutStep       `json:"rollout,omitempty"`
+	Rollout     *Recorded          `json:"rollout,omitempty"`
 	Scores      []Scored           `json:"scores,omitempty"`
 	Groups      []model.Grouped    `json:"groups,omitempty"`
 	Curated     []model.Curated    `json:"curated,omitempty"`
@@ -27,41 +27,10 @@ type Trace struct {
 	Problems    []string           `json:"problems,omitempty"`
 }
 
-// RolloutStep is what rollout recorded.
-type RolloutStep struct {
-	model.Appearance
-	Status        string            `json:"status"`
-	StopReason    string            `json:"stop_reason"`
-	FailureClass  string            `json:"failure_class,omitempty"`
-	Error         string            `json:"error,omitempty"`
-	Traceback     string            `json:"traceback,omitempty"` // the whole of it, if the error is its last line
-	Model         string            `json:"model"`
-	PolicyVersion *int64            `json:"policy_version"`
-	Attempts      int32             `json:"attempts"`
-	Calls         int               `json:"calls"`
-	Branches      int               `json:"branches"` // ends of the message tree other than the main one
-	PromptTokens  int32             `json:"prompt_tokens"`
-	SampledTokens int32             `json:"sampled_tokens"`
-	Answer        string            `json:"answer"`
-	Reference     string            `json:"reference,omitempty"` // the example's answer
-	Reward        *float64          `json:"reward,omitempty"`    // that the row itself has
-	Rewards       []model.Component `json:"rewards,omitempty"`
-	Messages      []MessageSummary  `json:"messages"`
-}
-
-// MessageSummary is a shortened message.
-type MessageSummary struct {
-	Role        string   `json:"role"`
-	Parent      int32    `json:"parent"`
-	Text        string   `json:"text"`                 // its beginning
-	Reasoning   string   `json:"reasoning,omitempty"`  // its beginning
-	ToolCalls   []string `json:"tool_calls,omitempty"` // names
-	Arguments   []string `json:"arguments,omitempty"`  // of these calls, the beginning of each
-	Trained     bool     `json:"trained,omitempty"`    // its sampled tokens are for training
-	Tokens      int      `json:"tokens,omitempty"`     // sampled
-	Logprob     *float64 `json:"mean_logprob,omitempty"`
-	Branch      string   `json:"branch,omitempty"`
-	PrefixBreak string   `json:"prefix_break,omitempty"`
+// Recorded is what rollout recorded.
+type Recorded struct {
+	*model.Conversation
+	Traceback string `json:"traceback,omitempty"` // the whole of it, if the row's error is its last line
 }
 
 // Scored is the result in one score dataset.
@@ -127,7 +96,7 @@ func (s *Trace) add(ctx context.Context, d *dataset.Dataset, id string, row int6
 	case d.Kind == schema.KindGroups:
 		return s.grouped(ctx, d, id, where)
 	case s.Rollout == nil:
-		return s.rolled(ctx, d, where)
+		return s.rolled(ctx, d, where.Row)
 	}
 	s.Others = append(s.Others, where)
 	return nil

@@ -2,8 +2,6 @@ package trace
 
 import (
 	"context"
-	"math"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -11,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/pipelines/look/model"
-	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 func (s *Trace) named(id, example string, epoch, generation int32) {
@@ -19,58 +16,16 @@ func (s *Trace) named(id, example string, epoch, generation int32) {
 }
 
 // rolled adds what rollout recorded.
-func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where model.Appearance) error {
-	t, err := find.ReadRow[formats.Trajectory](ctx, d, "", where.Row)
+func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, row int64) error {
+	c, err := model.ConversationAt(ctx, d, row)
 	if err != nil {
 		return err
 	}
+	t := c.Trajectory()
 	s.named(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
-	s.Rollout = &RolloutStep{
-		Appearance: where, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error,
-		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls),
-		Branches:     max(0, len(t.Leaves())-1),
-		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
-		Reference: formats.AnswerOf(t.Example, d.Columns), Reward: t.Reward, Rewards: model.ComponentsOf(t.Rewards),
-	}
-	if s.Rollout.Traceback, err = d.Failure(ctx, t.Error); err != nil {
-		return err
-	}
-	for i := range t.Messages {
-		s.Rollout.Messages = append(s.Rollout.Messages, summarize(&t, i))
-	}
-	return nil
-}
-
-func summarize(t *formats.Trajectory, i int) MessageSummary {
-	m := &t.Messages[i]
-	u := MessageSummary{
-		Role: m.Role, Parent: m.Parent, Text: text.Short(strings.TrimSpace(m.Content+m.ContentParts), text.LineWidth),
-		Trained: t.Trained(i), Branch: m.Branch, PrefixBreak: m.PrefixBreak,
-	}
-	if m.Sampled {
-		u.Tokens = len(m.TokenIDs)
-	}
-	u.Reasoning, u.Logprob = text.Short(strings.TrimSpace(m.Reasoning), text.LineWidth), meanLogprob(m)
-	for _, c := range m.ToolCalls {
-		u.ToolCalls = append(u.ToolCalls, c.Name)
-		u.Arguments = append(u.Arguments, text.Short(c.Arguments, text.LineWidth))
-	}
-	return u
-}
-
-// meanLogprob returns the mean of a message's log probabilities, nil for none.
-func meanLogprob(m *formats.Message) *float64 {
-	if len(m.Logprobs) == 0 {
-		return nil
-	}
-	sum := 0.0
-	for _, l := range m.Logprobs {
-		sum += float64(l)
-	}
-	if sum /= float64(len(m.Logprobs)); math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return nil
-	}
-	return &sum
+	s.Rollout = &Recorded{Conversation: c}
+	s.Rollout.Traceback, err = d.Failure(ctx, t.Error)
+	return err
 }
 
 func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where model.Appearance) error {

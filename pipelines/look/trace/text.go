@@ -1,12 +1,10 @@
 package trace
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
@@ -18,7 +16,9 @@ func (s *Trace) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", text.Line(s.TrajectoryID), s.ExampleID, s.Epoch,
 		s.Generation)
 	if s.Rollout != nil {
-		s.Rollout.Text(&b)
+		if err := s.Rollout.text(&b); err != nil {
+			return err
+		}
 	}
 	for _, a := range s.Others {
 		fmt.Fprintf(&b, "\nalso      %s\n", a)
@@ -45,28 +45,15 @@ func (s *Trace) WriteText(w io.Writer) error {
 	return err
 }
 
-func (t *RolloutStep) Text(b *strings.Builder) {
-	fmt.Fprintf(b, "\nrollout   %s\n", t.Appearance)
-	fmt.Fprintf(b, "          %s (%s)", text.Line(t.Status), text.Line(t.StopReason))
-	if t.FailureClass != "" {
-		fmt.Fprintf(b, ", %s: %s", text.Line(t.FailureClass), text.OneLine(t.Error))
+func (r *Recorded) text(b *strings.Builder) error {
+	fmt.Fprintf(b, "\nrollout   %s\n", r.Appearance)
+	var facts strings.Builder
+	err := r.Outline(&facts)
+	for line := range strings.Lines(facts.String()) {
+		b.WriteString("          " + line)
 	}
-	fmt.Fprintf(b, "; model %s, policy version %s\n", cmp.Or(text.Line(t.Model), "-"), text.Or(t.PolicyVersion, "%d", "unknown"))
-	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
-		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
-	writeTraceback(b, t.Traceback)
-	for i, m := range t.Messages {
-		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
-	}
-	if t.Answer != "" {
-		fmt.Fprintf(b, "          answer: %s\n", text.OneLine(t.Answer))
-	}
-	if t.Reference != "" {
-		fmt.Fprintf(b, "          reference: %s\n", text.OneLine(t.Reference))
-	}
-	if t.Reward != nil || len(t.Rewards) > 0 {
-		fmt.Fprintf(b, "          reward %s, recorded with it%s\n", text.Exact(t.Reward), model.ListComponents(t.Rewards))
-	}
+	writeTraceback(b, r.Traceback)
+	return err
 }
 
 func writeTraceback(b *strings.Builder, traceback string) {
@@ -74,34 +61,6 @@ func writeTraceback(b *strings.Builder, traceback string) {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		fmt.Fprintf(b, "          | %s%s\n", indent, text.Line(line))
 	}
-}
-
-// line returns a message as one line, with the number of its parent if that is not
-// the message before.
-func (u MessageSummary) line(i int, all []MessageSummary) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s", i, text.Line(u.Role))
-	if int(u.Parent) != i-1 {
-		fmt.Fprintf(&b, " after %d", u.Parent)
-	}
-	for _, note := range []string{u.Branch, u.PrefixBreak} {
-		if note != "" {
-			fmt.Fprintf(&b, " [%s]", text.OneLine(note))
-		}
-	}
-	switch {
-	case u.Trained:
-		fmt.Fprintf(&b, " (%s, trained)", plural.Of(u.Tokens, "token"))
-	case u.Tokens > 0:
-		fmt.Fprintf(&b, " (%s)", plural.Of(u.Tokens, "token"))
-	}
-	if u.Text != "" {
-		b.WriteString(": " + text.OneLine(u.Text))
-	}
-	for i, name := range u.ToolCalls {
-		b.WriteString(" -> " + strings.TrimSpace(text.OneLine(name)+" "+text.OneLine(u.Arguments[i])))
-	}
-	return b.String()
 }
 
 func (r *Scored) Text(b *strings.Builder) {
