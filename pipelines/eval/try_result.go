@@ -35,8 +35,6 @@ type TryResult struct {
 	Best  show.Values `json:"best,omitempty"` // all columns of the attempt with the highest reward
 	Worst show.Values `json:"worst,omitempty"`
 
-	Parting *Parting `json:"parting,omitempty"`
-
 	best, worst *model.Conversation // nil for none
 }
 
@@ -58,6 +56,10 @@ type Attempt struct {
 	Seconds          float64           `json:"seconds"`
 	Cost             *float64          `json:"cost"` // of the calls; null without prices
 	Answer           string            `json:"answer,omitempty"`
+	Message          int               `json:"message"`           // on the main path, from 0: the first that not all attempts at the example share
+	Differs          string            `json:"differs,omitempty"` // the beginning of that message; "" where the attempt had ended
+
+	group string
 }
 
 // Group is one example's attempts.
@@ -102,10 +104,31 @@ func (r *TryResult) read(ctx context.Context, uri string, prices watch.Budget) e
 		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
 			Flat: g.Flat(t)})
 	})
+	for _, g := range r.Groups {
+		if err == nil {
+			err = r.compare(ctx, uri, g.GroupID)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	return r.converse(ctx, uri)
+}
+
+// compare adds where the attempts of a group part.
+func (r *TryResult) compare(ctx context.Context, uri, group string) error {
+	c, err := model.Compare(ctx, uri, group)
+	if err != nil {
+		return err
+	}
+	for _, m := range c.Members {
+		for i := range r.Attempts {
+			if a := &r.Attempts[i]; a.TrajectoryID == m.TrajectoryID {
+				a.group, a.Message, a.Differs = group, c.Shared, m.Differs
+			}
+		}
+	}
+	return nil
 }
 
 func (r *TryResult) add(t *formats.Trajectory, prices watch.Budget) {
@@ -158,7 +181,7 @@ func (r *TryResult) converse(ctx context.Context, uri string) (err error) {
 		return err
 	}
 	r.Worst = r.worst.Is
-	return r.part(ctx, uri, order)
+	return nil
 }
 
 // extrapolate estimates a whole epoch of a rollout: all its examples, as often as

@@ -35,9 +35,6 @@ func (r *TryResult) WriteText(w io.Writer, height int) error {
 	if err := writeConversation(&b, "worst", r.worst, room); err != nil {
 		return err
 	}
-	if r.Parting != nil {
-		r.Parting.write(&b)
-	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -90,6 +87,11 @@ func (r *TryResult) writeGroups(w io.Writer) {
 				"finer reward may help)")
 		case g.Valid < 2:
 			fmt.Fprint(w, "; too few to compare")
+		}
+		for _, a := range r.Attempts {
+			if a.group == g.GroupID && a.Differs != "" {
+				fmt.Fprintf(w, "\n    attempt %d, from message [%d] on: %s", a.Generation, a.Message, text.Short(text.Line(a.Differs), 120))
+			}
 		}
 	}
 	fmt.Fprintln(w)
