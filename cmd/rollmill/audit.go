@@ -40,7 +40,7 @@ type auditSettings struct {
 	Only, Skip, HeldOut []string
 	Mismatch            string
 	FailOn              validate.Severity
-	settings.Measured
+	settings.Monitored
 }
 
 func newAuditSettings() *auditSettings {
@@ -60,7 +60,7 @@ func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
 	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+settings.Joined(validate.Severities),
 		validate.Severities...)
-	d.Include(&o.Measured)
+	d.Include(&o.Monitored)
 }
 
 // auditHelp returns a line for each check.

@@ -47,7 +47,7 @@ type exportSettings struct {
 	Place settings.RunPlace
 	Epoch *int
 	To    []string
-	settings.Measured
+	settings.Monitored
 }
 
 func newExportSettings() *exportSettings {
@@ -87,7 +87,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()
-	d.Include(&o.Measured)
+	d.Include(&o.Monitored)
 }
 
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {

@@ -42,7 +42,6 @@ var layers = []struct{ packages, may string }{
 	{`pipelines/convert pipelines/natconfig`, `stages stages/plugin formats/... storage`},
 	{`pipelines/...`, `pipelines/{x} pipelines/run formats/... storage`},
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},
-	{`cmd/internal/monitors/...`, `cmd/internal/monitors/... stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/...`, `cmd/internal/... stages stages/plugin formats formats/* -formats/foreign formats/dataset/* storage`},
 	{`cmd/rollmill/...`, `cmd/... pipelines/... stages/... formats/... storage/...`},
 }
@@ -57,8 +56,8 @@ var homes = []struct{ library, home string }{
 	{`github.com/cenkalti/backoff/...`, `storage/fault`},
 	{`github.com/sashabaranov/go-openai/...`, `stages/backends/openai/...`},
 	{`github.com/urfave/cli/...`, `cmd/internal/cli/...`},
-	{`google.golang.org/protobuf/...`, `formats/foreign/otel stages/rollout/tracing cmd/internal/monitors/tensorboard`}, // the wire format only: no generated code
-	{`github.com/prometheus/...`, `cmd/internal/monitors/prometheus`},
+	{`google.golang.org/protobuf/...`, `formats/foreign/otel stages/rollout/tracing`}, // the wire format only: no generated code
+	{`github.com/prometheus/...`, `cmd/internal/monitors`},
 	{`github.com/vbauerster/mpb/...`, `cmd/internal/terminal`},
 	{`github.com/tinylib/msgp/...`, `formats/foreign/trainers`},
 	{`github.com/expr-lang/expr/...`, `formats/expression stages/score/rewards/expr stages/curate/rules stages/group`},

@@ -41,7 +41,7 @@ type proveSettings struct {
 	settings.Source
 	Programs bool
 	settings.Spilling
-	settings.Measured
+	settings.Monitored
 }
 
 func newProveSettings() *proveSettings {
@@ -54,7 +54,7 @@ func (o *proveSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Bool(&o.Programs, "programs", "run the reward programs that the datasets name: only for data that you trust").Common()
 	d.Include(&o.Spilling)
-	d.Include(&o.Measured)
+	d.Include(&o.Monitored)
 }
 
 func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {

@@ -62,8 +62,5 @@ func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := tellMonitors(ctx, s, o, run); err != nil {
-		return err
-	}
 	return s.Print(run, run.WriteTable)
 }

@@ -71,17 +71,16 @@ var notURIs = map[string]string{
 	"pipelines/sandbox":                                "a local folder",
 	"pipelines/starter":                                "a local folder",
 
-	"stages/backends/art":                  "web addresses",
-	"stages/backends/customizer":           "web addresses, and names of images",
-	"stages/backends/hfhub":                "web addresses, and paths in a repository",
-	"stages/backends/mlflow/mlflow.go New": "a web address",
-	"stages/backends/openai":               "web addresses",
-	"stages/rollout/agents/nat":            "web addresses",
-	"stages/rollout/probe.go":              "web addresses",
-	"stages/rollout/recorder":              "web addresses",
-	"stages/rollout/start.go":              "a web address",
-	"stages/rollout/tracing":               "a web address",
-	"stages/score/rewards/teacher":         "a web address",
+	"stages/backends/art":          "web addresses",
+	"stages/backends/customizer":   "web addresses, and names of images",
+	"stages/backends/hfhub":        "web addresses, and paths in a repository",
+	"stages/backends/openai":       "web addresses",
+	"stages/rollout/agents/nat":    "web addresses",
+	"stages/rollout/probe.go":      "web addresses",
+	"stages/rollout/recorder":      "web addresses",
+	"stages/rollout/start.go":      "a web address",
+	"stages/rollout/tracing":       "a web address",
+	"stages/score/rewards/teacher": "a web address",
 }
 
 // TestNamesMayBeURIs finds code that takes the last part, the folder or the extension of a name

@@ -88,7 +88,7 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	l.Board.Answer(asking, cmd.Name, l.Asks)
-	if err := session.watch(ctx, settings); err != nil {
+	if err := session.watch(settings); err != nil {
 		return err
 	}
 	if cmd.Scans {

@@ -21,7 +21,7 @@ type Session struct {
 	app     *App
 	Command string // its name
 	Args    []string
-	Place   stages.Place // of what the command works on, for its meters and monitors
+	Place   stages.Place // of what the command works on, for its meters and metrics
 
 	monitors *monitors.Runner
 	config   *configured
@@ -43,7 +43,7 @@ func (s *Session) Given(name string) bool {
 func (s *Session) Told(err error) (what, hint string) { return s.Worded(s.Command, err) }
 
 // Env returns what the process gives a stage: the log, and meters that are shown and
-// that the monitors see.
+// whose figures the file of metrics gets.
 func (s *Session) Env() stages.Env {
 	return stages.Env{Log: s.Logger(), Place: s.Place, Retries: &s.Retries, Progress: func(m *stages.Meter) func() {
 		s.monitors.Begin(m)
@@ -60,12 +60,12 @@ func (s *Session) countBytes(ctx context.Context) context.Context {
 	})
 }
 
-// Reported tells the monitors what a stage reports.
+// Reported puts what a stage reports into the file of metrics.
 func (s *Session) Reported(at stages.Place, r stages.Report) { s.monitors.Report(at, r) }
 
-// watch opens the monitors that the settings turn on.
-func (s *Session) watch(ctx context.Context, settings plugin.Settings) (err error) {
-	if m, ok := settings.(interface{ Monitors() []monitors.Settings }); ok {
+// watch begins to keep the file of metrics, if the settings name one.
+func (s *Session) watch(settings plugin.Settings) (err error) {
+	if m, ok := settings.(interface{ Metrics() *monitors.Settings }); ok {
 		job := monitors.Job{Command: s.Command, Log: s.Logger()}
 		for _, x := range plugin.Declared(settings) {
 			if text, is := x.Value().(string); is && x.Name == "shard" {
@@ -74,7 +74,7 @@ func (s *Session) watch(ctx context.Context, settings plugin.Settings) (err erro
 				}
 			}
 		}
-		s.monitors, err = monitors.Start(ctx, job, m.Monitors())
+		s.monitors, err = monitors.Start(job, m.Metrics())
 	}
 	return err
 }

@@ -1,93 +1,85 @@
-// Package monitors passes the figures of stages to the programs with which a team
-// watches its jobs.
+// Package monitors keeps the figures of a command in a file of metrics, which the
+// textfile collector of Prometheus's node_exporter reads. It is for scheduled jobs,
+// which end before a server could ask them. Traces are sent by package
+// stages/rollout/tracing; TensorBoard and MLflow get the figures of finished epochs
+// from the Python module rollmill.track.
 //
-// A [Monitor] gets the [Figures] of each stage while it runs and when it has ended;
-// no monitor reads a dataset. The figures are the ones that the user sees: the
-// counters of the stage's meter, which the progress lines show, and the stage's
-// report, which --json prints.
+// The figures are the ones that the user sees: the counters of a stage's meter, which
+// the progress lines show, and the stage's report, which --json prints. No dataset is
+// read for them.
 //
-// To add one: a folder with [Settings] whose Open returns the Monitor, and a field and
-// a line in package all. Every monitor is off by default, and one flag turns it on.
+// The file is replaced as a whole: when the first stage begins, every few seconds,
+// and when the command has ended, also after a failure or an interruption. The exit
+// code and the time of the last success are kept from the file before, so that an
+// alert on them holds while the next run is under way.
 //
-// No monitor can fail or slow a stage. A goroutine of its own calls it, with a
-// deadline, and it gets the figures of that moment, so none wait for it. Its first
-// error is logged as a warning, the others as debug messages, and none changes the
-// exit code. At the end of a command a monitor has a few seconds for what is left.
+// The epoch is a metric, not a label: a label would begin new series every epoch, and
+// no rate or graph would cross the border between two.
+//
+// Nothing here can fail or slow a stage. A goroutine writes the file, with the figures
+// of that moment, so none wait for it. Its first error is logged as a warning, the
+// others as debug messages, and none changes the exit code. At the end of a command it
+// has a few seconds for what is left.
 package monitors
 
 import (
-	"context"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Settings are the settings of a monitor. Their zero value is off.
-type Settings interface {
-	plugin.Settings
+// Settings are included by the settings of commands that are watched. Their zero
+// value is off.
+type Settings struct{ path string }
 
-	// Open returns the monitor, or nil if it is off. An error is about a setting: the
-	// command then does nothing.
-	Open(Job) (Monitor, error)
+// Declare declares the settings.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading("Monitors")
+	d.String(&s.path, "metrics-file",
+		"keep metrics in this `FILE.prom`, or in rollmill-COMMAND-RUN-SHARD.prom of an existing folder, for Prometheus's "+
+			"textfile collector").Shown("none").Open()
 }
 
-// Job is what a monitor may use all the time.
+// Metrics returns the settings, of the command that includes them.
+func (s *Settings) Metrics() *Settings { return s }
+
+// Job is what the metrics say all the time.
 type Job struct {
 	Command string // as it is typed: rollout, job wait
 	Shard   string // the index of this process among several; "" for all of the work
 	Log     *slog.Logger
 }
 
-// Monitor passes figures on. Its methods are called by one goroutine, and end when
-// ctx does.
-type Monitor interface {
-	// Name names it in messages.
-	Name() string
-
-	// Update gets the figures of a stage: when it has begun, every few seconds while
-	// it runs, and once more when it has ended. A process may run several stages one
-	// after the other, and the stages of several epochs.
-	Update(ctx context.Context, f Figures) error
-
-	// Close is called once, when the command has ended, also after a failure or an
-	// interruption.
-	Close(ctx context.Context, e End) error
-}
-
-// Keeper is a monitor that keeps the figures of every epoch, not only of the present
-// one. Command report gives it those of a run's datasets, for runs that were not
-// watched.
-type Keeper interface {
-	Monitor
-
-	// Distribution gets the rewards of a stage, after its figures. It may do nothing.
-	Distribution(ctx context.Context, f Figures) error
+// open returns the file, or nil without one. An error is about a setting: the command
+// then does nothing.
+func (s *Settings) open(job Job) (*file, error) {
+	if s.path == "" {
+		return nil, nil
+	}
+	if info, err := os.Stat(s.path); err == nil && info.IsDir() {
+		return &file{folder: s.path, command: job.Command, shard: job.Shard}, nil
+	}
+	if !strings.HasSuffix(s.path, ending) {
+		return nil, fault.Errorf(fault.Usage, "end the name in "+ending+", or name a folder that exists",
+			"--metrics-file %q: the textfile collector does not read files of that name", s.path)
+	}
+	return &file{path: s.path, command: job.Command, shard: job.Shard}, nil
 }
 
 // Figures are the figures of one stage.
 //
 // While it runs, Progress has what its meter counts: rows done, failures, spend. When
 // it has ended well, Report has what the stage reports. Its Counts, Drops and Failures
-// are rows by state, reason and class, and its Facts are the sums of the manifest:
-//
-//	rollout   prompt_tokens, completion_tokens, sampled_tokens, calls, failed_calls
-//	score     reward_sum over Counts["scored"] rows; for each reward rewards.NAME.sum
-//	          over rewards.NAME.scored rows; judge.cost and the other judge figures
-//	group     groups, groups_with_advantages, groups_flat, and scored, solved and
-//	          reward_sum of their members
-//	curate    groups, groups_kept, scored, reward_sum, kept_reward_sum over
-//	          Counts["kept"] rows, kept_sampled_tokens, and those of the funnel
-//	submit    the trainer's metrics, under its names
-//
-// A mean is a sum divided by its count; there is none where the count is 0.
+// are rows by state, reason and class, and its Facts are the sums of the manifest.
 type Figures struct {
 	stages.Progress
 	Report *stages.Report // nil while the stage runs, and if it failed
 	At     time.Time      // of the figures
-
-	Rewards []float64 // for Keeper.Distribution only
 }
 
 // End is how a command ended.

@@ -1,7 +1,6 @@
 package monitors
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -9,22 +8,29 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-const (
-	interval = 5 * time.Second  // between two updates of a running stage
-	patience = 10 * time.Second // for one update
-)
+const interval = 5 * time.Second // between two updates of a running stage
 
 var parting = 5 * time.Second // for all that is left when the command has ended; tests shorten it
 
-// Runner calls the monitors of a command. A nil Runner has none.
+// Runner keeps the file of a command. A nil Runner has none.
 type Runner struct {
-	log     *slog.Logger
-	workers []*worker
-	ended   chan struct{} // closed when the command has ended
-	end     End           // set before
+	log      *slog.Logger
+	monitor  monitor
+	wake     chan struct{} // a stage began or ended
+	ended    chan struct{} // closed when the command has ended
+	end      End           // set before
+	done     chan struct{} // closed when the file has the end
+	reported int           // stages of which the file has the last figures
+	warned   bool
 
 	mu     sync.Mutex
 	stages []*stage
+}
+
+// monitor is what the runner's goroutine calls: file, or the double of a test.
+type monitor interface {
+	update(f Figures) error // when a stage begins, every few seconds while it runs, and when it has ended
+	close(e End) error      // once, when the command has ended, also after a failure or an interruption
 }
 
 // stage is what is known of one stage of one epoch.
@@ -35,35 +41,19 @@ type stage struct {
 	report *stages.Report
 }
 
-// worker calls one monitor.
-type worker struct {
-	monitor  Monitor
-	wake     chan struct{} // a stage began or ended
-	done     chan struct{} // closed when the monitor is
-	reported int           // stages of which it has had the last figures
-	warned   bool
+// Start begins to keep the file, and returns nil if the settings name none.
+func Start(job Job, s *Settings) (*Runner, error) {
+	f, err := s.open(job)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	return start(job.Log, f), nil
 }
 
-// Start opens monitors, and returns nil if all are off.
-func Start(ctx context.Context, job Job, list []Settings) (*Runner, error) {
-	r := &Runner{log: job.Log, ended: make(chan struct{})}
-	for _, s := range list {
-		m, err := s.Open(job)
-		if err != nil {
-			return nil, err
-		}
-		if m != nil {
-			r.workers = append(r.workers, &worker{monitor: m, wake: make(chan struct{}, 1), done: make(chan struct{})})
-		}
-	}
-	if r.workers == nil {
-		return nil, nil
-	}
-	ctx = context.WithoutCancel(ctx) // an interrupted command is reported too
-	for _, w := range r.workers {
-		go r.work(ctx, w)
-	}
-	return r, nil
+func start(log *slog.Logger, m monitor) *Runner {
+	r := &Runner{log: log, monitor: m, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{})}
+	go r.work()
+	return r
 }
 
 // Begin adds the meter of a stage that begins, or of its next part.
@@ -93,29 +83,69 @@ func (r *Runner) update(at stages.Place, name string, change func(*stage)) {
 		r.stages = append(r.stages, s)
 	}
 	change(s)
-	for _, w := range r.workers {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
 }
 
-// End gives every monitor the last figures and how the command ended, and returns
-// when they have them or their time is over.
+// work updates the file until the command has ended.
+func (r *Runner) work() {
+	defer close(r.done)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for over := false; !over; {
+		select {
+		case <-r.ended:
+			over = true
+		case <-tick.C:
+		case <-r.wake:
+		}
+		list := r.figures(r.reported)
+		for i, f := range list {
+			r.warn(r.monitor.update(f))
+			if f.Report != nil || i < len(list)-1 { // one stage runs at a time
+				r.reported++
+			}
+		}
+	}
+	r.warn(r.monitor.close(r.end))
+}
+
+// figures returns the figures of the stages from the given one on.
+func (r *Runner) figures(from int) (out []Figures) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.stages[from:] {
+		f := Figures{Progress: s.meter.Progress(), Report: s.report, At: time.Now()}
+		f.Place, f.Stage = s.at, s.name
+		out = append(out, f)
+	}
+	return out
+}
+
+func (r *Runner) warn(err error) {
+	switch {
+	case err == nil:
+	case r.warned:
+		r.log.Debug("the file of metrics could not be written again", "error", err)
+	default:
+		r.warned = true
+		r.log.Warn("the file of metrics could not be written; the command goes on", "error", err)
+	}
+}
+
+// End writes the last figures and how the command ended, and returns when the file has
+// them or the time is over.
 func (r *Runner) End(e End) {
 	if r == nil {
 		return
 	}
 	r.end = e
 	close(r.ended)
-	ctx, cancel := context.WithTimeout(context.Background(), parting)
-	defer cancel()
-	for _, w := range r.workers {
-		select {
-		case <-w.done:
-		case <-ctx.Done():
-			r.log.Warn("a monitor did not get the last figures in time", "monitor", w.monitor.Name())
-		}
+	select {
+	case <-r.done:
+	case <-time.After(parting):
+		r.log.Warn("the file of metrics did not get the last figures in time")
 	}
 }

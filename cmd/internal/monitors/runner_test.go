@@ -2,7 +2,6 @@ package monitors
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,31 +11,26 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // double is a monitor that records what it gets.
 type double struct {
 	err   error
-	hangs bool // until its context ends
+	hangs bool
 
 	mu   sync.Mutex
 	got  []string
 	seen chan struct{} // gets a value for each update
 }
 
-func (d *double) Declare(*plugin.Declarer)  {}
-func (d *double) Open(Job) (Monitor, error) { return d, nil }
-func (d *double) Name() string              { return "double" }
-func (d *double) Close(_ context.Context, e End) error {
+func (d *double) close(e End) error {
 	d.add(fmt.Sprintf("end %d", e.ExitCode))
 	return d.err
 }
 
-func (d *double) Update(ctx context.Context, f Figures) error {
+func (d *double) update(f Figures) error {
 	if d.hangs {
-		<-ctx.Done()
-		return ctx.Err()
+		select {}
 	}
 	text := fmt.Sprintf("%s %d", f.Stage, f.Done)
 	if f.Report != nil {
@@ -53,13 +47,9 @@ func (d *double) add(text string) {
 	d.got = append(d.got, text)
 }
 
-func start(t *testing.T, log *bytes.Buffer, d *double) (*Runner, stages.Env) {
-	t.Helper()
+func begin(log *bytes.Buffer, d *double) (*Runner, stages.Env) {
 	d.seen = make(chan struct{}, 100)
-	r, err := Start(t.Context(), Job{Command: "train", Log: slog.New(slog.NewTextHandler(log, nil))}, []Settings{d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := start(slog.New(slog.NewTextHandler(log, nil)), d)
 	return r, stages.Env{Progress: func(m *stages.Meter) func() { r.Begin(m); return nil }}
 }
 
@@ -67,7 +57,7 @@ func start(t *testing.T, log *bytes.Buffer, d *double) (*Runner, stages.Env) {
 // it has ended, once, then the end.
 func TestFigures(t *testing.T) {
 	d := &double{}
-	r, env := start(t, &bytes.Buffer{}, d)
+	r, env := begin(&bytes.Buffer{}, d)
 	m := env.Meter("rollout", "trajectories", 4)
 	<-d.seen
 	m.Add(4)
@@ -90,12 +80,11 @@ func TestFigures(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var log bytes.Buffer
 	d := &double{err: errors.New("the disk is full")}
-	r, env := start(t, &log, d)
+	r, env := begin(&log, d)
 	env.Meter("rollout", "trajectories", 4)
 	<-d.seen
 	r.End(End{})
-	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the disk is full") ||
-		!strings.Contains(text, "monitor=double") {
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the disk is full") {
 		t.Errorf("logged:\n%s", text)
 	}
 }
@@ -105,7 +94,7 @@ func TestHang(t *testing.T) {
 	defer func(d time.Duration) { parting = d }(parting)
 	parting = time.Millisecond
 	var log bytes.Buffer
-	r, env := start(t, &log, &double{hangs: true})
+	r, env := begin(&log, &double{hangs: true})
 	m := env.Meter("rollout", "trajectories", 4)
 	m.Add(1) // returns at once
 	r.End(End{})
@@ -116,7 +105,7 @@ func TestHang(t *testing.T) {
 
 // TestOff checks that without monitors there is nothing to call.
 func TestOff(t *testing.T) {
-	r, err := Start(t.Context(), Job{}, nil)
+	r, err := Start(Job{}, &Settings{})
 	if r != nil || err != nil {
 		t.Fatal(r, err)
 	}

@@ -1,4 +1,4 @@
-package prometheus
+package monitors
 
 import (
 	"maps"
@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
-
-	"github.com/rollmill/rollmill/cmd/internal/monitors"
 )
 
 // metric is the definition of a metric.
@@ -68,7 +66,7 @@ func (s set) add(m metric, value float64, labels ...string) {
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // stage adds the figures of a stage.
-func (s set) stage(g monitors.Figures) {
+func (s set) stage(g Figures) {
 	split := "training"
 	if g.Validation {
 		split = "validation"

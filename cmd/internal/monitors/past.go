@@ -1,4 +1,4 @@
-package prometheus
+package monitors
 
 import (
 	"io"
@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -53,7 +52,7 @@ func labelled(x *dto.Metric, name, value string) bool {
 }
 
 // command adds how the command runs or has ended, and what is known of earlier runs.
-func (s set) command(name, run string, before past, end *monitors.End) {
+func (s set) command(name, run string, before past, end *End) {
 	now := 1.0
 	if end != nil {
 		now = 0

@@ -1,8 +1,7 @@
-package prometheus
+package monitors
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"maps"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -49,9 +47,9 @@ func values(t *testing.T, path string) map[string]float64 {
 	return out
 }
 
-func opened(t *testing.T, path, command string) monitors.Monitor {
+func opened(t *testing.T, path, command string) *file {
 	t.Helper()
-	m, err := (&Settings{File: path}).Open(monitors.Job{Command: command})
+	m, err := (&Settings{path: path}).open(Job{Command: command})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +61,8 @@ var (
 	later = begun.Add(90 * time.Second)
 )
 
-func figures(place stages.Place, report *stages.Report) monitors.Figures {
-	return monitors.Figures{At: later, Report: report, Progress: stages.Progress{
+func figures(place stages.Place, report *stages.Report) Figures {
+	return Figures{At: later, Report: report, Progress: stages.Progress{
 		Place: place, Stage: "score", Unit: "trajectories", Total: 8, Done: 4, Retries: 3, Begun: begun,
 		Failures: map[string]int64{"invalid": 2}, Spend: stages.Spend{PromptTokens: 100, CompletionTokens: 20, Cost: 0.5},
 	}}
@@ -73,7 +71,6 @@ func figures(place stages.Place, report *stages.Report) monitors.Figures {
 // TestFile checks the file while a stage runs, when it has ended, and when the command
 // has, also for labels that must be escaped.
 func TestFile(t *testing.T) {
-	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "a.prom")
 	m := opened(t, path, "score")
 	epoch := 7
@@ -89,7 +86,7 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	if err := m.Update(ctx, figures(at, nil)); err != nil {
+	if err := m.update(figures(at, nil)); err != nil {
 		t.Fatal(err)
 	}
 	check(map[string]float64{
@@ -104,7 +101,7 @@ func TestFile(t *testing.T) {
 	report := &stages.Report{Stage: "score", Counts: map[string]int64{"scored": 5, "failed": 3}, Failures: map[string]int64{"invalid": 1},
 		Drops: map[string]int64{"flat": 2},
 		Facts: map[string]float64{"reward_sum": 10, "rewards.exact.sum": 3, "rewards.exact.scored": 4, "rewards.none.sum": 0, "attempted": 5}}
-	if err := errors.Join(m.Update(ctx, figures(at, report)), m.Close(ctx, monitors.End{Place: at, Begun: begun, At: later})); err != nil {
+	if err := errors.Join(m.update(figures(at, report)), m.close(End{Place: at, Begun: begun, At: later})); err != nil {
 		t.Fatal(err)
 	}
 	check(map[string]float64{
@@ -123,11 +120,11 @@ func TestFile(t *testing.T) {
 	// A run that fails keeps the time of the last success; while it runs, the code of
 	// the last run holds.
 	m = opened(t, path, "score")
-	if err := m.Update(ctx, figures(at, nil)); err != nil {
+	if err := m.update(figures(at, nil)); err != nil {
 		t.Fatal(err)
 	}
 	check(map[string]float64{"rollmill_running command=score " + run: 1, "rollmill_exit_code command=score " + run: 0})
-	if err := m.Close(ctx, monitors.End{Place: at, ExitCode: 143, Begun: later, At: later.Add(time.Minute)}); err != nil {
+	if err := m.close(End{Place: at, ExitCode: 143, Begun: later, At: later.Add(time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
 	check(map[string]float64{
@@ -150,7 +147,7 @@ func TestSeveralStages(t *testing.T) {
 	m := opened(t, path, "train")
 	for e := range 3 {
 		for _, validation := range []bool{true, false} {
-			if err := m.Update(t.Context(), figures(stages.Place{Run: "r", Epoch: &e, Validation: validation}, nil)); err != nil {
+			if err := m.update(figures(stages.Place{Run: "r", Epoch: &e, Validation: validation}, nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +165,7 @@ func TestName(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]string{"x.prom": "x.prom", "": "rollmill-job-wait.prom"} {
 		m := opened(t, filepath.Join(dir, name), "job wait")
-		if err := m.Close(t.Context(), monitors.End{}); err != nil {
+		if err := m.close(End{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
@@ -176,14 +173,14 @@ func TestName(t *testing.T) {
 		}
 	}
 	for _, run := range []string{"a", "b/c"} { // at once
-		if err := opened(t, dir, "score").Update(t.Context(), figures(stages.Place{Run: run}, nil)); err != nil {
+		if err := opened(t, dir, "score").update(figures(stages.Place{Run: run}, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, shard := range []string{"0", "1"} {
-		m, err := (&Settings{File: dir}).Open(monitors.Job{Command: "score", Shard: shard})
+		m, err := (&Settings{path: dir}).open(Job{Command: "score", Shard: shard})
 		if err == nil {
-			err = m.Update(t.Context(), figures(stages.Place{Run: "a"}, nil))
+			err = m.update(figures(stages.Place{Run: "a"}, nil))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -198,10 +195,10 @@ func TestName(t *testing.T) {
 		}
 	}
 	var usage *fault.Error
-	if _, err := (&Settings{File: filepath.Join(dir, "x.txt")}).Open(monitors.Job{}); !errors.As(err, &usage) || usage.Kind != fault.Usage {
+	if _, err := (&Settings{path: filepath.Join(dir, "x.txt")}).open(Job{}); !errors.As(err, &usage) || usage.Kind != fault.Usage {
 		t.Errorf("a name that the collector does not read: %v", err)
 	}
-	if m, err := (&Settings{}).Open(monitors.Job{}); m != nil || err != nil {
+	if m, err := (&Settings{}).open(Job{}); m != nil || err != nil {
 		t.Errorf("on without a file: %v", err)
 	}
 }
@@ -213,11 +210,11 @@ func TestOtherFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("rollmill_exit_code{ oops\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := opened(t, path, "score").Close(context.Background(), monitors.End{}); err != nil {
+	if err := opened(t, path, "score").close(End{}); err != nil {
 		t.Fatal(err)
 	}
 	values(t, path)
-	if err := opened(t, filepath.Join(filepath.Dir(path), "gone", "a.prom"), "score").Close(t.Context(), monitors.End{}); !errors.Is(err, os.ErrNotExist) {
+	if err := opened(t, filepath.Join(filepath.Dir(path), "gone", "a.prom"), "score").close(End{}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
