@@ -76,7 +76,7 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer agent.(agents.Closer).Close()
+	defer agent.Close()
 	all, _, err := (&settings.TaskFile{Examples: c.Examples}).Read(ctx, s, agent)
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type endless chan struct{}
 
 func (endless) Describe() agents.Description { return agents.Description{Kind: "endless"} }
 
+func (endless) Close() error { return nil }
+
 func (e endless) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	resp, err := a.HTTP.Post(a.BaseURL+"/chat/completions", "application/json",
 		strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"hi"}]}`))

@@ -19,6 +19,8 @@ type asker struct{ stream bool }
 
 func (asker) Describe() agents.Description { return agents.Description{Kind: "asker"} }
 
+func (asker) Close() error { return nil }
+
 func (a asker) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	body := fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"one"}]}`, at.Model, a.stream)
 	resp, err := at.HTTP.Post(at.BaseURL+"/chat/completions", "application/json", strings.NewReader(body))

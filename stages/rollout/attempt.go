@@ -37,8 +37,8 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	o := &r.opts
 	t = o.row(e, j.generation, j.fork)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
-	if from, ok := o.Agent.(agents.Stored); ok {
-		t, ok = r.stored(ctx, t, from, r.newAttempt(&t, e, nil))
+	if !o.asksEngine() {
+		t, ok = r.stored(ctx, t, r.newAttempt(&t, e, nil))
 		return t, "", ok
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)

@@ -171,13 +171,17 @@ type storedOnce struct {
 	stop context.CancelFunc
 }
 
-func (*storedOnce) Describe() agents.Description { return agents.Description{Kind: "stored"} }
+func (s *storedOnce) Describe() agents.Description {
+	return agents.Description{Kind: "stored", Stored: s.stored}
+}
+
+func (*storedOnce) Close() error { return nil }
 
 func (*storedOnce) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	panic("not called")
 }
 
-func (s *storedOnce) Stored(context.Context, agents.Attempt) (formats.Trajectory, error) {
+func (s *storedOnce) stored(context.Context, agents.Attempt) (formats.Trajectory, error) {
 	if s.n++; s.n == 5 {
 		s.stop()
 	}

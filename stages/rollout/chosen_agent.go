@@ -21,26 +21,20 @@ func (o *Options) MakeAgent(ctx context.Context, client agents.Client, lookup fu
 
 // CloseAgent ends what the agent keeps running.
 func (o Options) CloseAgent() error {
-	if c, ok := o.Agent.(agents.Closer); ok {
-		return c.Close()
+	if o.Agent == nil {
+		return nil
 	}
-	return nil
+	return o.Agent.Close()
 }
 
-func (o Options) asksEngine() bool {
-	_, stored := o.Agent.(agents.Stored)
-	return !stored
-}
+func (o Options) asksEngine() bool { return o.agent.Stored == nil }
 
 // pays reports whether attempts call a model now.
-func (o Options) pays() bool {
-	_, paid := o.Agent.(agents.Paid)
-	return paid || o.asksEngine()
-}
+func (o Options) pays() bool { return o.agent.Paid || o.asksEngine() }
 
 func (o Options) atOnce() int {
-	if l, ok := o.Agent.(agents.Limited); ok && l.Limit() > 0 {
-		return min(o.Concurrency, l.Limit())
+	if o.agent.Limit > 0 {
+		return min(o.Concurrency, o.agent.Limit)
 	}
 	return o.Concurrency
 }

@@ -21,6 +21,8 @@ type careless struct{ calls int }
 
 func (careless) Describe() agents.Description { return agents.Description{Kind: "careless"} }
 
+func (careless) Close() error { return nil }
+
 func (c careless) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	messages := []formats.Message{{Role: "user", Content: a.Example.Question}}
 	for range c.calls {
@@ -142,6 +144,8 @@ type hasty struct {
 }
 
 func (hasty) Describe() agents.Description { return agents.Description{Kind: "hasty"} }
+
+func (hasty) Close() error { return nil }
 
 func (h hasty) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	messages := []map[string]any{{"role": "user", "content": a.Example.Question}}

@@ -21,13 +21,17 @@ import (
 // remembered is an agent whose attempts were made before, of all kinds.
 type remembered map[string]formats.Trajectory
 
-func (remembered) Describe() agents.Description { return agents.Description{Kind: "remembered"} }
+func (r remembered) Describe() agents.Description {
+	return agents.Description{Kind: "remembered", Stored: r.stored}
+}
+
+func (remembered) Close() error { return nil }
 
 func (remembered) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	return agents.Result{}, nil
 }
 
-func (r remembered) Stored(_ context.Context, a agents.Attempt) (formats.Trajectory, error) {
+func (r remembered) stored(_ context.Context, a agents.Attempt) (formats.Trajectory, error) {
 	return r[a.TrajectoryID], nil
 }
 

@@ -27,6 +27,8 @@ type does func(ctx context.Context, a agents.Attempt) (agents.Result, error)
 
 func (does) Describe() agents.Description { return agents.Description{Kind: "does"} }
 
+func (does) Close() error { return nil }
+
 func (f does) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	return f(ctx, a)
 }
@@ -139,11 +141,15 @@ func TestTrajectoryOverLimitIsTruncated(t *testing.T) {
 // made is a Stored agent made of a function.
 type made func(a agents.Attempt) (formats.Trajectory, error)
 
-func (made) Describe() agents.Description { return agents.Description{Kind: "made"} }
+func (f made) Describe() agents.Description {
+	return agents.Description{Kind: "made", Stored: f.stored}
+}
+
+func (made) Close() error { return nil }
 func (made) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	return agents.Result{}, errors.ErrUnsupported
 }
-func (f made) Stored(_ context.Context, a agents.Attempt) (formats.Trajectory, error) { return f(a) }
+func (f made) stored(_ context.Context, a agents.Attempt) (formats.Trajectory, error) { return f(a) }
 
 // TestOversizedTrajectoryFails by name and size; the others are kept,
 // and nothing is attempted again.

@@ -26,19 +26,18 @@ const gateName = "max-failure-rate"
 // spec returns the dataset's identity, which covers the tasks of all shards;
 // extended is nil without --extend.
 func (o Options) spec(ctx context.Context, all planning.Tasks, extended *dataset.Dataset) (manifest.Spec, error) {
-	d := o.Agent.Describe()
 	files, err := stages.DigestFiles(ctx, o.DependsOn)
 	if err != nil {
 		return manifest.Spec{}, dependsOn(err)
 	}
-	maps.Copy(files, d.Files)
+	maps.Copy(files, o.agent.Files)
 	examples, err := planning.DigestExamples(o.Examples, all)
 	if err != nil {
 		return manifest.Spec{}, err
 	}
 	params := plugin.Identity(&o, new(Options{}.defaults()))
 	maps.Copy(params, map[string]any{"run": o.Run, "epoch": o.AtEpoch(),
-		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples})
+		"agent": map[string]any{"kind": o.agent.Kind, "params": o.agent.Params}, "examples": examples})
 	if o.Plan == nil {
 		params["generations"] = o.Generations
 	}

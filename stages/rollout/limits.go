@@ -19,7 +19,7 @@ func (o Options) checkLimits() error {
 	case (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine():
 		return agents.Usage("limit the calls where the agent makes them",
 			"--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of "+
-				"agent %s do not", o.Agent.Describe().Kind)
+				"agent %s do not", o.agent.Kind)
 	}
 	return nil
 }

@@ -22,11 +22,15 @@ import (
 // echo is an agent that gives one row for every attempt.
 type echo struct{ row formats.Trajectory }
 
-func (echo) Describe() agents.Description { return agents.Description{Kind: "echo"} }
+func (e echo) Describe() agents.Description {
+	return agents.Description{Kind: "echo", Stored: e.stored}
+}
+
+func (echo) Close() error { return nil }
 func (echo) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	panic("it asks no engine")
 }
-func (e echo) Stored(context.Context, agents.Attempt) (formats.Trajectory, error) { return e.row, nil }
+func (e echo) stored(context.Context, agents.Attempt) (formats.Trajectory, error) { return e.row, nil }
 
 // weighed are examples that weigh the heap now and then while the last ones are
 // attempted, and while the last rows are written: the least of it is what stays.

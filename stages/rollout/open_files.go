@@ -7,12 +7,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
-// Files is an optional interface of an Agent: how many files of this process an
-// attempt holds open while it waits for the model, at least. They include the
-// connections to the recording proxy and from there to the engine. Without it an
-// agent that asks the engine counts as 2, any other as none.
-type Files interface{ Files() int }
-
 // otherFiles is about how many files a rollout opens beside its attempts'.
 const otherFiles = 64
 
@@ -33,13 +27,10 @@ func (o Options) checkFiles(left int64) error {
 }
 
 func (o Options) filesEach() int64 {
-	if f, ok := o.Agent.(Files); ok {
-		return int64(f.Files())
-	}
-	if o.asksEngine() {
+	if o.agent.OpenFiles == 0 && o.asksEngine() {
 		return 2
 	}
-	return 0
+	return int64(o.agent.OpenFiles)
 }
 
 // fileLimit returns how many files this process may open.

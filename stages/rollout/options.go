@@ -35,8 +35,9 @@ type Options struct {
 	Generations int                // attempts at each example; default 1
 	// attempt only the examples of this plan, as often as it says; nil: all, Generations times
 	Plan   *planning.Plan
-	Extend stages.Input // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
-	Agent  agents.Agent // MakeAgent makes it as Agents says
+	Extend stages.Input       // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
+	Agent  agents.Agent       // MakeAgent makes it as Agents says
+	agent  agents.Description // what it says, once defaults were called
 	Agents agents.Chosen
 	// the agent's processes stay for the caller's next rollout; it calls CloseAgent
 	KeepAgent bool

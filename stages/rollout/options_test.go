@@ -11,11 +11,25 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 func TestOptionsAreDeclared(t *testing.T) {
 	plugintest.Settings(t, func() plugin.Settings { return &rollout.Options{} })
+}
+
+// silent is an agent that forgot to describe itself.
+type silent struct{ agents.Agent }
+
+func (silent) Describe() (d agents.Description) { return d }
+
+func TestAnAgentThatDescribesNothingIsRefused(t *testing.T) {
+	o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 1)
+	o.Agent = silent{o.Agent}
+	if _, err := rollout.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "describes nothing") {
+		t.Error(err)
+	}
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -37,6 +37,8 @@ type talker struct {
 
 func (talker) Describe() agents.Description { return agents.Description{Kind: "talker"} }
 
+func (talker) Close() error { return nil }
+
 func (a talker) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var g errgroup.Group
 	for k := range max(1, a.speakers) {

@@ -34,10 +34,10 @@ import (
 // report is complete and the error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
+	o = o.defaults()
 	if err := o.Validate(); err != nil {
 		return stages.Report{}, err
 	}
-	o = o.defaults()
 	if o.Examples.Len() == 0 {
 		return stages.Report{}, o.noExamples()
 	}

@@ -29,6 +29,8 @@ type keyed struct {
 
 func (keyed) Describe() agents.Description { return agents.Description{Kind: "keyed"} }
 
+func (keyed) Close() error { return nil }
+
 func (a keyed) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	body := map[string]any{"model": at.Model, "messages": []map[string]any{{"role": "user", "content": at.Example.Question}}}
 	for k, v := range a.fields {

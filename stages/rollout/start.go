@@ -16,10 +16,6 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Starter is an optional interface of a Stored agent: Start checks whether an
-// attempt could be made, without making one.
-type Starter interface{ Start(context.Context) error }
-
 // startTime is how long a check waits for an agent's first call.
 const startTime = 20 * time.Second
 
@@ -37,9 +33,6 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 		defer func() { err = errors.Join(err, o.CloseAgent()) }()
 	}
 	if !o.asksEngine() {
-		if s, ok := o.Agent.(Starter); ok {
-			return "it can be reached", s.Start(ctx)
-		}
 		return "it asks no engine", nil
 	}
 	if o.Examples.Len() == 0 {

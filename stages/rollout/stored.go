@@ -10,7 +10,7 @@ import (
 )
 
 // stored takes over a row that was made before. t has the new attempt's ids.
-func (r *runner) stored(ctx context.Context, t formats.Trajectory, from agents.Stored, a agents.Attempt) (formats.Trajectory, bool) {
+func (r *runner) stored(ctx context.Context, t formats.Trajectory, a agents.Attempt) (formats.Trajectory, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	failed := func(stop, class, text string) (formats.Trajectory, bool) {
@@ -19,7 +19,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from agents.S
 		t.SetPayloadDigest()
 		return t, true
 	}
-	old, err := from.Stored(limited, a)
+	old, err := r.opts.agent.Stored(limited, a)
 	var failure *agents.Failure
 	switch {
 	case ctx.Err() != nil:

@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ func (o Options) Validate() error {
 		return agents.Usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
 		return agents.Usage("", "no agent")
+	case o.agent.Kind == "":
+		return fmt.Errorf("rollout: agent %T describes nothing", o.Agent)
 	case o.Model == "" && o.asksEngine():
 		return agents.Usage("name it with --model, or take it from a receipt with --policy; for train, set rollout.url and rollout.model, and submit.name to "+
 			"the same model if the trainer names no policy", "no model")
@@ -129,6 +132,9 @@ func (o Options) checkFields() error {
 
 // defaults returns the options with zero values replaced by their defaults.
 func (o Options) defaults() Options {
+	if o.Agent != nil && o.agent.Kind == "" {
+		o.agent = o.Agent.Describe()
+	}
 	if o.Policy != nil {
 		o.Model = cmp.Or(o.Model, o.Policy.Model)
 		if len(o.Endpoints) == 0 && o.Policy.URL != "" {

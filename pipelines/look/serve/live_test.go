@@ -40,6 +40,8 @@ type held struct {
 
 func (held) Describe() agents.Description { return agents.Description{Kind: "held"} }
 
+func (held) Close() error { return nil }
+
 func (h held) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	if a.Example.Row > 1 {
 		select {

@@ -12,20 +12,44 @@ import (
 
 // Agent makes attempts. It is safe for concurrent use.
 type Agent interface {
-	// Describe returns what decides the agent's behaviour, for the identity.
+	// Describe returns what does not change while the agent lives. An agent that says
+	// nothing, not even its kind, is refused.
 	Describe() Description
 
 	// Attempt makes one attempt. All its model calls go to a.BaseURL. An error
 	// is either a *Failure with its class or counts as internal. When ctx ends,
 	// Attempt returns soon and leaves nothing running.
 	Attempt(ctx context.Context, a Attempt) (Result, error)
+
+	// Close ends what the agent keeps running between attempts; the next attempt starts it
+	// anew. It may be called twice.
+	Close() error
 }
 
-// Description describes an agent. All of it is part of the identity.
+// Description is what the stage has to know of an agent.
 type Description struct {
+	// Kind, Params and Files decide the agent's behaviour: they are part of the identity.
 	Kind   string
 	Params map[string]any    // JSON-encodable
 	Files  map[string]string // name as given -> digest of its content
+
+	Limit int // how many attempts are made at once, at most; 0: as many as the user wants
+
+	// OpenFiles is how many files of this process an attempt holds open while it waits for
+	// the model, at least: among them the connections to the recording proxy and from there
+	// to the engine. 0: 2 if the agent asks the engine, else none.
+	OpenFiles int
+
+	// Stored returns an attempt that is made elsewhere or was made before, and is called in
+	// place of Attempt; nil: the agent asks the engine. The runner takes the row as it is,
+	// gives it the new attempt's ids, and asks no engine. A trajectory that is missing, or
+	// whose service cannot be reached, is a *Failure. Any other error ends the run: the
+	// source of the attempts is damaged or cannot be read.
+	Stored func(ctx context.Context, a Attempt) (formats.Trajectory, error)
+
+	// Paid says that stored attempts call a model now: budgets count the usage in their
+	// rows, and the run ends when the first attempts all fail.
+	Paid bool
 }
 
 // Attempt is the input of one attempt.
@@ -79,28 +103,6 @@ func (f *Failure) Unwrap() error { return f.Err }
 func Failf(class, format string, args ...any) *Failure {
 	return &Failure{class, fmt.Errorf(format, args...)}
 }
-
-// Closer is an optional interface of an Agent that keeps something running
-// between attempts. The next attempt starts it anew.
-type Closer interface{ Close() error }
-
-// Limited is an optional interface of an Agent: at most Limit attempts are made
-// at once.
-type Limited interface{ Limit() int }
-
-// Stored is an optional interface of an Agent whose attempts are made elsewhere
-// or were made before: the runner takes the row as it is, gives it the new
-// attempt's ids, and asks no engine. A trajectory that is missing, or whose
-// service cannot be reached, is a *Failure. Any other error ends the run: the
-// source of the attempts is damaged or cannot be read.
-type Stored interface {
-	Stored(ctx context.Context, a Attempt) (formats.Trajectory, error)
-}
-
-// Paid is an optional interface of a Stored agent whose attempts call a model
-// now: budgets count the usage in their rows, and the run ends when the first
-// attempts all fail.
-type Paid interface{ Paid() }
 
 // Client asks a model for the next message. Backends implement it, and cmd
 // passes one in.

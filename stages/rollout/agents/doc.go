@@ -21,8 +21,7 @@
 //  1. Write a package under agents/ with a type that implements Agent: Describe
 //     returns all that decides its behaviour, and Attempt calls the model at the
 //     attempt's BaseURL until it is done or its context ends. An error is a
-//     *Failure with its class; the runner decides the state of the row. Closer,
-//     Limited and Stored are optional interfaces.
+//     *Failure with its class; the runner decides the state of the row.
 //  2. Write its settings, a Settings: Declare declares the agent's options,
 //     and Agent makes it. Embed Arguments or ProgramSettings where they fit.
 //     What plugin.Identity finds in the Settings serves as Description.Params.

@@ -39,9 +39,12 @@ func RunOn(t *testing.T, k plugin.Kind[agents.Settings], make func(t *testing.T)
 	example func(i int) formats.Example) {
 	newAgent := func(t *testing.T) agents.Agent {
 		a := make(t)
-		if c, ok := a.(agents.Closer); ok {
-			t.Cleanup(func() { c.Close() })
-		}
+		t.Cleanup(func() {
+			_ = a.Close()
+			if err := a.Close(); err != nil {
+				t.Errorf("closed twice: %v", err)
+			}
+		})
 		return a
 	}
 	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
@@ -70,7 +73,7 @@ func (e Examples) Find(id string) (int, bool, error) {
 // generation 0 of Example(1) and none of Example(99).
 func RunStored(t *testing.T, k plugin.Kind[agents.Settings], newAgent func(t *testing.T) agents.Agent) {
 	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
-	stored := newAgent(t).(agents.Stored)
+	stored := newAgent(t).Describe()
 	t.Run("has what it has", func(t *testing.T) {
 		one, err := stored.Stored(context.Background(), agents.Attempt{Example: Example(1)})
 		again, _ := stored.Stored(context.Background(), agents.Attempt{Example: Example(1)})
@@ -139,6 +142,10 @@ func describes(t *testing.T, k plugin.Kind[agents.Settings], newAgent func(t *te
 	if _, err := json.Marshal(one.Params); err != nil {
 		t.Errorf("parameters: %v", err)
 	}
+	if (one.Stored == nil) != (two.Stored == nil) || one.Limit < 0 || one.OpenFiles < 0 || one.Paid && one.Stored == nil {
+		t.Errorf("%+v", one)
+	}
+	one.Stored, two.Stored = nil, nil // functions cannot be compared
 	if d := cmp.Diff(one, two); d != "" {
 		t.Errorf("two agents made alike differ: %s", d)
 	}

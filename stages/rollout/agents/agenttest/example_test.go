@@ -49,6 +49,8 @@ func (a sure) Describe() agents.Description {
 	return agents.Description{Kind: "sure", Params: plugin.Identity(&a.Settings, newSettings())}
 }
 
+func (sure) Close() error { return nil }
+
 // Attempt asks at the attempt's own address, where each call is recorded.
 func (a sure) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var messages []map[string]string

@@ -129,7 +129,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 // Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	d := agents.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User},
-		Files: a.files}
+		Files: a.files, OpenFiles: 1} // the connection to the engine
 	if len(a.tools) > 0 {
 		d.Params["turns"], d.Params["stop_tools"] = a.config.Turns, a.config.StopTools
 		var programs [][]string
@@ -144,8 +144,8 @@ func (a *agent) Describe() agents.Description {
 	return d
 }
 
-// Files is part of rollout.Files: the connection to the engine.
-func (a *agent) Files() int { return 1 }
+// Close is part of agents.Agent.
+func (a *agent) Close() error { return nil }
 
 // Attempt is part of agents.Agent.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {

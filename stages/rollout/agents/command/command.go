@@ -100,7 +100,7 @@ func (a *agent) Describe() agents.Description {
 	if a.pool != nil {
 		params["protocol"] = "lines"
 	}
-	return agents.Description{Kind: "command", Params: params, Files: a.files}
+	return agents.Description{Kind: "command", Params: params, Files: a.files, Limit: a.config.Workers}
 }
 
 // Attempt is part of agents.Agent.
@@ -133,10 +133,7 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	return agents.ReadResult(out)
 }
 
-// Limit is part of agents.Limited.
-func (a *agent) Limit() int { return a.config.Workers }
-
-// Close is part of agents.Closer.
+// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	if a.pool != nil {
 		a.pool.close()

@@ -170,9 +170,7 @@ func TestFolderAndEnvironment(t *testing.T) {
 		if json.Unmarshal(result.Metadata, &m); err != nil || m["dir"] != dir || m["extra"] != "more" {
 			t.Errorf("%s: %v, %v, want folder %s", words, err, m, dir)
 		}
-		if c, ok := a.(agents.Closer); ok {
-			c.Close()
-		}
+		a.Close()
 	}
 }
 

@@ -80,7 +80,7 @@ func newPool(t *testing.T, mode string, workers int) agents.Agent {
 	}
 	a := made(t, command.Settings{Command: []string{self, "worker", mode}, Workers: workers,
 		ProgramSettings: agents.ProgramSettings{Grace: 100 * time.Millisecond, Logs: t.TempDir()}})
-	t.Cleanup(func() { a.(agents.Closer).Close() })
+	t.Cleanup(func() { a.Close() })
 	return a
 }
 
@@ -185,7 +185,7 @@ func TestStandardErrorIsKept(t *testing.T) {
 		for i := range 3 {
 			agenttest.Attempt(context.Background(), r, a, i)
 		}
-		a.(agents.Closer).Close()
+		a.Close()
 		text, err := os.ReadFile(filepath.Join(logs, formats.TrajectoryID("run", "ex-2", 0, 0)+".stderr"))
 		if err != nil || !strings.Contains(string(text), words) || strings.Contains(string(text), "ex-1") {
 			t.Errorf("%v: %d bytes: %.200s", err, len(text), text)

@@ -168,7 +168,7 @@ func (a *agent) Describe() agents.Description {
 	return agents.Description{Kind: "harbor", Params: params, Files: a.files}
 }
 
-// Close is part of agents.Closer: it removes what this process still has.
+// Close is part of agents.Agent: it removes what this process still has.
 func (a *agent) Close() error {
 	a.images.close()
 	if a.folder == nil {

@@ -79,7 +79,7 @@ func made(t *testing.T, change func(*Settings)) agents.Agent {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := a.(agents.Closer).Close(); err != nil {
+		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -58,14 +58,11 @@ func (s *Settings) Agent(context.Context, agents.Setup) (agents.Agent, error) {
 
 // Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
-	return agents.Description{Kind: "http", Params: a.service.Params()}
+	const connections = 3 // to the service, from it to the recording proxy, and on to the engine
+	return agents.Description{Kind: "http", Params: a.service.Params(), OpenFiles: connections}
 }
 
-// Files is part of rollout.Files: the connections to the service, from it to
-// the recording proxy, and on to the engine.
-func (a *agent) Files() int { return 3 }
-
-// Close is part of agents.Closer.
+// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	a.client.HTTP.CloseIdleConnections()
 	return nil

@@ -121,7 +121,7 @@ func TestServiceThatJustStarts(t *testing.T) {
 // not, and its key goes to it alone.
 func TestAServiceThatMovedIsTheSameAgent(t *testing.T) {
 	identity := func(url string) string {
-		text, err := json.Marshal(at(t, url).Describe())
+		text, err := json.Marshal(at(t, url).Describe().Params)
 		if err != nil {
 			t.Fatal(err)
 		}

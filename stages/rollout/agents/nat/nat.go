@@ -135,26 +135,22 @@ func (a *agent) Describe() agents.Description {
 	maps.Copy(params, map[string]any{"request": a.config.Request, "result_path": a.config.ResultPath,
 		"target_model": a.setup.TargetModel, "target_functions": a.setup.Functions, "no_logprobs": a.setup.NoLogprobs,
 		"accept_finish": a.setup.AcceptFinish, "train_alternatives": a.setup.TrainAlternatives})
-	return agents.Description{Kind: "nat", Params: params}
+	return agents.Description{Kind: "nat", Params: params, Stored: a.stored, Paid: true}
 }
 
-// Close is part of agents.Closer.
+// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	a.client.CloseIdleConnections()
 	return nil
 }
 
-// Paid is part of agents.Paid.
-func (a *agent) Paid() {}
-
-// Attempt is part of agents.Agent; the runner calls Stored.
+// Attempt is part of agents.Agent; the runner calls stored.
 func (a *agent) Attempt(context.Context, agents.Attempt) (agents.Result, error) {
 	return agents.Result{}, errors.New("agent nat's calls pass no recorder")
 }
 
-// Stored is part of agents.Stored: the row is complete, whether or not the
-// workflow failed.
-func (a *agent) Stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
+// stored returns a row that is complete, whether or not the workflow failed.
+func (a *agent) stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
 	body, err := a.request(at)
 	if err != nil {
 		return formats.Trajectory{}, err

@@ -81,21 +81,21 @@ func at(url string) config {
 		agents.Setup{TargetModel: "policy"}}
 }
 
-func newAgent(t *testing.T, c config) agents.Stored {
+func newAgent(t *testing.T, c config) agents.Agent {
 	t.Helper()
 	a, err := c.Agent(t.Context(), c.Setup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = a.(agents.Closer).Close() })
-	return a.(agents.Stored)
+	t.Cleanup(func() { _ = a.Close() })
+	return a
 }
 
 // attempt makes one, whole as the runner would keep it.
 func attempt(t *testing.T, c config) formats.Trajectory {
 	t.Helper()
 	e := agenttest.Example(1)
-	row, err := newAgent(t, c).Stored(t.Context(), agents.Attempt{Example: e, TrajectoryID: "t-1"})
+	row, err := newAgent(t, c).Describe().Stored(t.Context(), agents.Attempt{Example: e, TrajectoryID: "t-1"})
 	if err != nil {
 		var f *agents.Failure
 		if !errors.As(err, &f) {
@@ -222,7 +222,7 @@ func TestFinishReasonsOfWorkflows(t *testing.T) {
 // TestBudgetsCountWorkflows: their calls pass no recorder, but their rows say
 // what they cost.
 func TestBudgetsCountWorkflows(t *testing.T) {
-	if _, paid := newAgent(t, at("http://c")).(agents.Paid); !paid {
+	if !newAgent(t, at("http://c")).Describe().Paid {
 		t.Error("agent nat's attempts are not counted")
 	}
 }
@@ -428,7 +428,7 @@ func TestLongLinesAndEndlessStreams(t *testing.T) {
 	s := nattest.New(t, func(object) *nattest.Play { return &nattest.Play{Lines: langchain(), Fault: nattest.Drip} })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := newAgent(t, at(s.URL)).Stored(ctx, agents.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := newAgent(t, at(s.URL)).Describe().Stored(ctx, agents.Attempt{Example: agenttest.Example(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an endless stream: %v", err)
 	}
 }
@@ -492,7 +492,7 @@ func TestWrongWordsAreRefused(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if text, _ := json.Marshal(newAgent(t, at("http://c/generate/full/")).(agents.Agent).Describe()); !strings.Contains(string(text), `"path":"/"`) {
+	if text, _ := json.Marshal(newAgent(t, at("http://c/generate/full/")).Describe().Params); !strings.Contains(string(text), `"path":"/"`) {
 		t.Errorf("%s", text)
 	}
 }

@@ -97,11 +97,13 @@ func (a *agent) Describe() agents.Description {
 	if a.setup.TargetModel != "" {
 		params["target_model"] = a.setup.TargetModel
 	}
-	return agents.Description{Kind: "replay", Params: params}
+	return agents.Description{Kind: "replay", Params: params, Stored: a.stored}
 }
 
-// Stored is part of agents.Stored.
-func (a *agent) Stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
+// Close is part of agents.Agent.
+func (a *agent) Close() error { return nil }
+
+func (a *agent) stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
 	hash := hash(at.Example.ID, int32(at.Generation))
 	from, _ := slices.BinarySearchFunc(a.places, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
 	for _, p := range a.places[from:] {
@@ -120,7 +122,7 @@ func (a *agent) Stored(ctx context.Context, at agents.Attempt) (formats.Trajecto
 	return formats.Trajectory{}, agents.Failf(outcomes.FailExample, "the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)
 }
 
-// Attempt is part of agents.Agent; the runner calls Stored.
+// Attempt is part of agents.Agent; the runner calls stored.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	return agents.Result{}, fmt.Errorf("agent replay asks no model")
 }

@@ -205,7 +205,7 @@ func TestAimedAtAnotherModel(t *testing.T) {
 		"ok  judge 0":                {TargetModel: "judge", NoLogprobs: true},
 		"failed no_calls policy 0":   {Functions: []string{"weigh"}},
 	} {
-		got, err := made(t, uri, c).(agents.Stored).Stored(t.Context(), agents.Attempt{Example: agenttest.Example(1)})
+		got, err := made(t, uri, c).Describe().Stored(t.Context(), agents.Attempt{Example: agenttest.Example(1)})
 		if is := fmt.Sprint(got.Status, " ", got.FailureClass, " ", got.Model, " ", got.SampledTokens); err != nil || is != want {
 			t.Errorf("%+v: %s, %v, want %s", c, is, err, want)
 		}

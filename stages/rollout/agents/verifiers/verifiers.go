@@ -97,11 +97,8 @@ func (a *agent) Describe() agents.Description {
 	if len(a.config.Env) > 0 {
 		params["env"] = agents.EnvParams(a.config.Env)
 	}
-	return agents.Description{Kind: "verifiers", Params: params}
+	return agents.Description{Kind: "verifiers", Params: params, OpenFiles: 3} // as agent http
 }
-
-// Files is part of rollout.Files, as agent http's are.
-func (a *agent) Files() int { return 3 }
 
 func (a *agent) program(command ...string) process.Program {
 	words := append([]string{a.config.Python, "-m", "rollmill.verifiers"}, command...)
@@ -198,14 +195,14 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 	return &server{p, stdin, first.URL, asks}, err
 }
 
-// Close is part of agents.Closer.
+// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(a.servers)) {
 		s := a.servers[name]
-		errs = append(errs, s.stdin.Close(), s.asks.(agents.Closer).Close())
+		errs = append(errs, s.stdin.Close(), s.asks.Close())
 		s.process.Stop()
 	}
 	clear(a.servers)

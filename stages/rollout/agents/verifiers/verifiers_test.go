@@ -54,6 +54,6 @@ func made(t *testing.T) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { made.(agents.Closer).Close() })
+	t.Cleanup(func() { made.Close() })
 	return made.(*agent)
 }
