@@ -187,7 +187,7 @@ func sampledModel(ctx context.Context, o train.Options) (string, error) {
 	if policy {
 		trained = first.Policy.Model
 	}
-	_, keeps := o.Submit.Trainer.(backends.Keeper)
+	keeps := o.Submit.Trainer.Describe().Effect == backends.KeepsBatch
 	switch {
 	case sampled == "" && keeps && !policy:
 		return "", cli.Usagef("set rollout.url and rollout.model", "no model is named: backend %s trains nothing, so it names no policy",
@@ -268,7 +268,7 @@ func tryTrainer(ctx context.Context, o train.Options) (string, error) {
 	nothing := func(func([]formats.Trajectory, error) bool) {}
 	_, err := o.Submit.Trainer.Preflight(ctx, nothing, func(backends.Problem) {})
 	t := o.Submit.Trainer.Target()
-	if _, keeps := o.Submit.Trainer.(backends.Keeper); keeps {
+	if o.Submit.Trainer.Describe().Effect == backends.KeepsBatch {
 		return fmt.Sprintf("%s at %s, which trains nothing", t.Backend, t.Address), err
 	}
 	return strings.TrimSpace(t.Backend + " at " + t.Address + ", model " + t.Model), err

@@ -126,7 +126,7 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 	if o.Trainer, err = trainer(&c.Backend, receipt, out); err != nil {
 		return o, err
 	}
-	if a, ok := o.Trainer.(backends.Attended); ok && a.Attended() && o.Policy == nil { // nobody else knows what it trained
+	if o.Trainer.Describe().Attended && o.Policy == nil { // nobody else knows what it trained
 		o.Policy, err = c.Place.Known(ctx, "", c.Epoch)
 	}
 	return o, err

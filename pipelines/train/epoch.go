@@ -198,8 +198,8 @@ func (o Options) submitTo(ctx context.Context, out string) (submit.Options, erro
 		return s, err
 	}
 	s.Env, s.Out, s.Receipt = o.Env, out, bucket
-	if b, ok := s.Trainer.(backends.PerReceipt); ok {
-		s.Trainer = b.At(backends.Place{URI: storage.Redact(out), Read: bucket.Read,
+	if at := s.Trainer.Describe().At; at != nil {
+		s.Trainer = at(backends.Place{URI: storage.Redact(out), Read: bucket.Read,
 			Begin: func(ctx context.Context) (backends.Draft, error) { return bucket.Draft(ctx) }})
 	}
 	return s, nil

@@ -1,5 +1,5 @@
 // Package backends declares the protocol between submit and a trainer: the
-// Trainer interface, its optional interfaces, and the types that both use. It
+// Trainer interface, what a trainer says of itself, and the types that both use. It
 // contains no trainer and does no work. Each trainer is a folder below, named
 // after its provider; stages/backends/all lists them.
 //
@@ -23,24 +23,17 @@ import (
 //
 // It guarantees that a batch is trained at most once: Submit never repeats a
 // request that may have had an effect, and Resolve never guesses.
-//
-// A Trainer may implement further interfaces, declared below:
-//
-//	interface      adds                                            asked by
-//	Comparer       it trains on the tables of pairs or labels      submit, which makes them part of the batch
-//	RowWriter      it can write what it would send                 submit --dry-run --rows
-//	PerReceipt     files in the folder of the receipt              pipelines that run several epochs
-//	Keeper         it stores the batch and trains nothing          submit's checks of epochs and of the age of rows
-//	Attended       it trains only while submit runs                submit's check of --wait
-//	Uploader       it stores the batch at a service                submit's search for keys
-//	DatasetReader  it reads the dataset by its URI                 submit's redaction
-//	ModelMaker     a model of its own for each submission          submit's check of epochs
-//	Identified     settings that change the outcome                the submission's key
-//	Follower       jobs that outlive the connection                submit, job
-//	Canceller      jobs that can be cancelled                      job --cancel
 type Trainer interface {
 	// Target names where this trainer trains.
 	Target() receipts.Target
+
+	// Identity returns the settings that change the outcome; nil for none. They are part of
+	// the submission's key.
+	Identity() Identity
+
+	// Describe returns what does not change while the trainer lives, and is cheap. A trainer
+	// that says nothing, not even what a submission changes, is refused.
+	Describe() Description
 
 	// Preflight reads the batch once and reports every reason not to send it,
 	// in the batch's order. It may query the trainer, but sends it nothing. An
@@ -63,93 +56,60 @@ type Trainer interface {
 	Resolve(ctx context.Context, s Submission) (Outcome, error)
 }
 
-// Gated is a Trainer that leaves out rows of text with a finding that excludes them from
-// what the rows train (validate.Accepted).
-type Gated interface {
-	// AcceptFindings gives it the findings of rows that it takes all the same, before
-	// any call but Target.
-	AcceptFindings(a validate.Accepted)
-}
+// Effect is what a submission changes.
+type Effect int
 
-// Comparer is a Trainer that makes its rows from the batch's tables of pairs or
-// labels. The trainer's package documents what it does without them. The tables
-// that it uses are part of what is submitted: the same rows with other pairs
-// are another batch.
-type Comparer interface {
-	// Compares names the tables that it would use: schema.TablePairs,
-	// schema.TableLabels.
-	Compares() []string
+const (
+	// AdvancesPolicy: all submissions advance one policy. An epoch of a run trains it once,
+	// whatever its rows.
+	AdvancesPolicy Effect = 1 + iota
 
-	// UseTables gives it those of them that the batch has, before any call but
-	// Compares and Target.
-	UseTables(tables formats.Tables)
-}
+	// MakesModel: each submission makes a model of its own. The same epoch may be submitted in
+	// several forms, with other settings or as the parts of a split.
+	MakesModel
 
-// RowWriter is a Trainer that can show what it would send.
-type RowWriter interface {
-	// WriteRows writes what Submit would send of the batch, in the same bytes and by
-	// the same code, as files at a place. It sends nothing.
-	WriteRows(ctx context.Context, s Submission, groups Groups, to Place) error
-}
+	// KeepsBatch: the batch is stored for a reader, and nothing is trained. It may still be
+	// sent to another trainer, and its rows may be of any age.
+	KeepsBatch
+)
 
-// PerReceipt is a Trainer that writes files in the folder of the receipt, for the program that
-// trains. A run of several epochs has a receipt for each.
-type PerReceipt interface {
-	// At returns the trainer for another receipt.
-	At(Place) Trainer
-}
+// Description is what submit has to know of a trainer.
+type Description struct {
+	Effect Effect
 
-// Keeper is a Trainer that trains nothing but stores the batch for a reader:
-// the batch may still be sent to another trainer, and its rows may be of any
-// age.
-type Keeper interface {
-	Keeps() bool
-}
+	// Uploads says that it stores the batch at a service which keeps the files: submit gives it
+	// no batch in which it found a key, unless the user allows it. Trainers that only write
+	// files, start a program or send the batch to the server of the policy do not upload.
+	Uploads bool
 
-// Attended is a Trainer that drives the training itself, step by step: whoever
-// submits to it waits for the end. submit refuses to run without Options.Wait.
-type Attended interface {
-	Attended() bool
-}
+	ReadsDataset bool // it reads the dataset itself, by its URI: submit cannot redact what it gets
+	Attended     bool // it drives the training itself, step by step: whoever submits to it waits for the end
 
-// Uploader is a Trainer that stores the batch at a service which keeps the
-// files: submit gives it no batch in which it found a key, unless the user
-// allows it. Trainers that only write files, start a program or send the batch to
-// the server of the policy do not implement it.
-type Uploader interface {
-	Uploads() bool
-}
+	// Compares names the tables of pairs or labels (schema.TablePairs, schema.TableLabels) from
+	// which it would make its rows: the same rows with other pairs are another batch. The
+	// trainer's package documents what it does without them.
+	Compares []string
 
-// DatasetReader is a Trainer that reads the dataset itself, by its URI: submit
-// cannot redact what it gets.
-type DatasetReader interface {
-	ReadsDataset() bool
-}
+	// Use gives it, before any call but Target, those of Compares that the batch has, and the
+	// findings of rows that it takes all the same: rows of text with other findings that exclude
+	// them from what they train are left out. Nil: it uses neither.
+	Use func(tables formats.Tables, accepted validate.Accepted)
 
-// ModelMaker is a Trainer that makes a model of its own for each submission: the
-// same epoch may be submitted to it in several forms, with other settings or as
-// the parts of a split. The submissions of any other Trainer, except a Keeper,
-// advance one policy: an epoch of a run trains it once, whatever its rows.
-type ModelMaker interface {
-	MakesModels() bool
-}
+	// WriteRows writes what Submit would send of the batch, in the same bytes and by the same
+	// code, as files at a place. It sends nothing. Nil: it sends no rows of its own.
+	WriteRows func(ctx context.Context, s Submission, groups Groups, to Place) error
 
-// Identified is a Trainer with settings that change its outcome. They are part
-// of the submission's key.
-type Identified interface {
-	Identity() Identity
-}
+	// At returns the trainer for another receipt: it writes files beside it, for the program
+	// that trains, and a run of several epochs has a receipt for each. Nil: it writes none.
+	At func(Place) Trainer
 
-// Follower is a Trainer whose jobs outlive the connection. A state that it does
-// not know counts as receipts.JobRunning with Outcome.UnknownState, and the
-// message names it: waiting ends by the time limits.
-type Follower interface {
-	Status(ctx context.Context, job string) (Outcome, error)
-}
+	// Status returns the state of a job that outlives the connection; nil: none does. A state
+	// that it does not know counts as receipts.JobRunning with Outcome.UnknownState, and the
+	// message names it: waiting ends by the time limits.
+	Status func(ctx context.Context, job string) (Outcome, error)
 
-// Canceller is a Trainer whose jobs can be cancelled. The outcome is the state
-// right after the request: the job may continue for a while. Cancelling a job
-// that has ended is not an error.
-type Canceller interface {
-	Cancel(ctx context.Context, job string) (Outcome, error)
+	// Cancel cancels a job; nil: jobs cannot be cancelled. The outcome is the state right after
+	// the request: the job may continue for a while. Cancelling a job that has ended is not an
+	// error.
+	Cancel func(ctx context.Context, job string) (Outcome, error)
 }

@@ -27,7 +27,7 @@
 // ledger is in the folder above the dataset.
 //
 // A trainer that compares answers also gets the batch's _pairs or _labels
-// (backends.Comparer), which are then part of the batch.
+// (Description.Compares), which are then part of the batch.
 //
 // To add a trainer, see stages/backends/backendtest, which has the instructions
 // and a complete trainer as an example.

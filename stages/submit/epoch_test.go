@@ -88,16 +88,29 @@ func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
 	}
 }
 
-// bare is a trainer that says nothing of itself beyond what it must.
-type bare struct{ backends.Trainer }
+// silent is a trainer that forgot to describe itself.
+type silent struct{ backends.Trainer }
 
-// TestATrainerThatSaysNothingTrainsAnEpochOnce: only one that makes a model for
-// each submission says so.
-func TestATrainerThatSaysNothingTrainsAnEpochOnce(t *testing.T) {
+func (silent) Describe() (d backends.Description) { return d }
+
+// wrapped is a trainer around another one.
+type wrapped struct{ backends.Trainer }
+
+// TestATrainerThatDescribesNothingIsRefused, and one around another trains an epoch once, as
+// that does.
+func TestATrainerThatDescribesNothingIsRefused(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
-	o.Trainer = bare{o.Trainer}
-	completes(t, o)
+	nothing := o
+	nothing.Trainer = silent{o.Trainer}
+	if _, err := submit.Run(t.Context(), nothing); err == nil || !strings.Contains(err.Error(), "describes nothing") {
+		t.Error(err)
+	}
+	plain := o
+	o.Trainer = wrapped{o.Trainer}
+	if a, b := completes(t, o), completes(t, plain); a.Identity != b.Identity || !b.Attached {
+		t.Errorf("%+v, then %+v", a, b)
+	}
 	other := made(t, o, 0, 1)
 	other.MaxStaleness = 9
 	if e := kind(t, other, fault.Person); !strings.Contains(e.Error(), "with other rows") || server.Jobs() != 1 {

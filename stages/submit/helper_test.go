@@ -159,11 +159,7 @@ func ledgerOf(ctx context.Context, in string) string {
 }
 
 func dying(tr backends.Trainer, when string, n int64, die func()) backends.Trainer {
-	m := mortal{tr, when, n, die}
-	if f, ok := tr.(backends.Follower); ok {
-		return mortalFollower{m, f}
-	}
-	return m
+	return mortal{tr, when, n, die}
 }
 
 func answered(result submit.Result, err error, ops int64) answer {
@@ -228,38 +224,12 @@ func (s stepped) Write(ctx context.Context, key string, data []byte) error {
 	return s.step(func() error { return s.Store.Write(ctx, key, data) })
 }
 
-// mortalFollower is a mortal trainer whose jobs outlive the connection.
-type mortalFollower struct {
-	mortal
-	backends.Follower
-}
-
 // mortal dies between and within the calls of a trainer.
 type mortal struct {
 	backends.Trainer
 	when string
 	n    int64
 	die  func()
-}
-
-// MakesModels is the trainer's own.
-func (m mortal) MakesModels() bool {
-	p, ok := m.Trainer.(backends.ModelMaker)
-	return ok && p.MakesModels()
-}
-
-// Keeps is the trainer's own.
-func (m mortal) Keeps() bool {
-	p, ok := m.Trainer.(backends.Keeper)
-	return ok && p.Keeps()
-}
-
-// Settings are the trainer's own.
-func (m mortal) Identity() backends.Identity {
-	if c, ok := m.Trainer.(backends.Identified); ok {
-		return c.Identity()
-	}
-	return nil
 }
 
 func (m mortal) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {

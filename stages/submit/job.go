@@ -60,7 +60,7 @@ func newJobSession(ctx context.Context, o JobOptions) *session {
 	s := &session{Options: Options{
 		Env: o.Env, Out: o.Out, Receipt: o.Receipt, Ledger: o.Ledger, Trainer: o.Trainer,
 		Wait: o.Wait, PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL,
-	}.withDefaults(), target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: o.Wait}
+	}.withDefaults(), Description: o.Trainer.Describe(), target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: o.Wait}
 	if s.Receipt == nil {
 		s.Receipt = noReceipt{}
 	}
@@ -186,23 +186,22 @@ func (s *session) observe(ctx context.Context, a *attempt) error {
 }
 
 func (s *session) ask(ctx context.Context, a *attempt) (backends.Outcome, error) {
-	if follower, ok := s.Trainer.(backends.Follower); ok && a.job != nil {
-		return follower.Status(ctx, a.job.Job)
+	if s.Status != nil && a.job != nil {
+		return s.Status(ctx, a.job.Job)
 	}
 	return s.Trainer.Resolve(ctx, s.submission(a))
 }
 
 func (s *session) cancel(ctx context.Context, a *attempt) error {
-	canceller, ok := s.Trainer.(backends.Canceller)
 	switch {
-	case !ok:
+	case s.Cancel == nil:
 		return fault.Errorf(fault.Usage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled",
 			s.target.Backend)
 	case a.job == nil:
 		return fault.Errorf(fault.Temporary, "look again with `rollmill job status`",
 			"job: this submission has no known job yet, so there is nothing to cancel")
 	}
-	_, err := canceller.Cancel(ctx, a.job.Job)
+	_, err := s.Cancel(ctx, a.job.Job)
 	return kinded(err)
 }
 

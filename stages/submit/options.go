@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
@@ -48,7 +49,7 @@ type Options struct {
 
 	Newer func(context.Context) (bool, error) // whether the receipt was written after the command began; nil: not known
 
-	Rows *backends.Place // of DryRun: where the trainer, a backends.RowWriter, writes what it would send; nil: nowhere
+	Rows *backends.Place // of DryRun: where the trainer writes what it would send; nil: nowhere
 
 	Resubmit       bool     // send the batch although it was, or may have been, submitted before
 	AssumeTrained  bool     // settle an ambiguous submission: a person confirmed that it was trained
@@ -56,7 +57,7 @@ type Options struct {
 	AllowOther     bool     // send the batch although it was sent to another trainer
 	AcceptFindings []string // names of audit's checks whose findings do not refuse the batch
 	AllowSecrets   bool     // upload rows in which the check validate.Keys found a key
-	IgnoreTables   bool     // a backends.Comparer treats the batch as one without pairs and labels
+	IgnoreTables   bool     // the batch is treated as one without pairs and labels
 }
 
 // Defaults returns options with the defaults of the command line.
@@ -119,19 +120,22 @@ func (o Options) Validate() error {
 	if _, err := o.accepted(); err != nil {
 		return err
 	}
-	attended, drives := o.Trainer.(backends.Attended)
-	_, writesRows := o.Trainer.(backends.RowWriter)
-	reader, readsDataset := o.Trainer.(backends.DatasetReader)
+	var trainer backends.Description
+	if o.Trainer != nil {
+		trainer = o.Trainer.Describe()
+	}
 	switch {
 	case o.In.URI == "":
 		return usage("", "submit: no input")
 	case o.Trainer == nil:
 		return usage("", "submit: no backend")
+	case trainer.Effect == 0:
+		return fmt.Errorf("submit: the trainer of backend %s describes nothing", o.Trainer.Target().Backend)
 	case o.Receipt == nil && !o.DryRun:
 		return usage("", "submit: no place for the receipt")
 	case o.Ledger == nil && !o.DryRun:
 		return usage("", "submit: no ledger")
-	case drives && attended.Attended() && !o.Wait && !o.DryRun:
+	case trainer.Attended && !o.Wait && !o.DryRun:
 		return usage("add --wait: the training ends with this command",
 			"submit: %s trains only while this command runs", o.Trainer.Target().Backend)
 	case o.Resubmit && o.AssumeTrained:
@@ -139,13 +143,13 @@ func (o Options) Validate() error {
 			"submit: --resubmit and --assume-trained exclude each other")
 	case o.Rows != nil && !o.DryRun:
 		return usage("add --dry-run", "submit: --rows without --dry-run")
-	case o.Rows != nil && !writesRows:
+	case o.Rows != nil && trainer.WriteRows == nil:
 		return usage("its rows are those of the dataset: rollmill show prints them",
 			"submit: %s reads the dataset itself, so --rows has nothing to write", o.Trainer.Target().Backend)
-	case o.Redact != nil && readsDataset && reader.ReadsDataset():
+	case o.Redact != nil && trainer.ReadsDataset:
 		return usage("submit a dataset that was redacted before, or leave out --redact",
 			"submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
-	case o.Advantages == exporters.OfTrajectory && readsDataset && reader.ReadsDataset():
+	case o.Advantages == exporters.OfTrajectory && trainer.ReadsDataset:
 		return usage("its rows also have the advantage of the trajectory, which the program may use",
 			"submit: %s reads the dataset itself, so --advantages cannot change what it reads", o.Trainer.Target().Backend)
 	case o.Price < 0:

@@ -37,7 +37,11 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 // driven is a trainer that trains only while submit runs.
 type driven struct{ backends.Trainer }
 
-func (driven) Attended() bool { return true }
+func (d driven) Describe() backends.Description {
+	about := d.Trainer.Describe()
+	about.Attended = true
+	return about
+}
 
 func TestKeysAreStable(t *testing.T) {
 	target := receipts.Target{Backend: "art", Address: "http://a:1", Model: "p/m"}

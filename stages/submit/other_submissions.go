@@ -37,10 +37,7 @@ func (k Keys) submissions(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-func (s *session) keeps() bool {
-	k, ok := s.Trainer.(backends.Keeper)
-	return ok && k.Keeps()
-}
+func (s *session) keeps() bool { return s.Effect == backends.KeepsBatch }
 
 // checkOthers searches the ledger's other submissions for the same rows. Rows
 // that one policy has learnt from are stale for another one, and a wrong --name
@@ -134,12 +131,8 @@ func (s *session) changed(a *attempt) string {
 	return "the tables that were submitted with the rows differ"
 }
 
-// inPlace reports whether submissions advance one policy, which is what a
-// trainer does unless it says otherwise.
-func (s *session) inPlace() bool {
-	m, ok := s.Trainer.(backends.ModelMaker)
-	return !s.keeps() && !(ok && m.MakesModels())
-}
+// inPlace reports whether submissions advance one policy.
+func (s *session) inPlace() bool { return s.Effect == backends.AdvancesPolicy }
 
 // counts reports whether an attempt may have had an effect.
 func (a *attempt) counts() bool {

@@ -37,10 +37,7 @@ func (s *session) change(rows []formats.Trajectory) (c redaction.Counts) {
 
 // keepsSecrets reports whether a batch with a key is refused: the trainer
 // uploads it, and the user did not allow it.
-func (s *session) keepsSecrets() bool {
-	u, ok := s.Trainer.(backends.Uploader)
-	return ok && u.Uploads() && !s.AllowSecrets
-}
+func (s *session) keepsSecrets() bool { return s.Uploads && !s.AllowSecrets }
 
 // lookAtTables counts what is redacted in the tables that are sent, and looks
 // for keys in the rest, if the batch would be refused for them.

@@ -202,7 +202,7 @@ func TestRedactedRowsAreSent(t *testing.T) {
 			t.Errorf("%q: %v, the key of %q", rules, err, keys[result.Identity])
 		}
 		keys[result.Identity] = rules
-		plain := submit.Key(result.RowsDigest, o.Trainer.(backends.Identified).Identity(), o.Trainer.Target())
+		plain := submit.Key(result.RowsDigest, o.Trainer.Identity(), o.Trainer.Target())
 		if (plain == result.Identity) != (rules == "") {
 			t.Errorf("%q: %s, without rules %s", rules, result.Identity, plain)
 		}
@@ -211,7 +211,7 @@ func TestRedactedRowsAreSent(t *testing.T) {
 
 func TestWhoKeepsTheBatch(t *testing.T) {
 	tr, err := customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: customizertest.Config})
-	if err != nil || !tr.Uploads() {
+	if err != nil || !tr.Describe().Uploads {
 		t.Errorf("the data store of Customizer keeps the batch: %v", err)
 	}
 	in := leaking(t)

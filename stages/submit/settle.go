@@ -88,7 +88,6 @@ const askAgain = 6
 // how the training ended, because nothing else can follow it; a flag that says
 // what happened ends that.
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
-	follower, _ := s.Trainer.(backends.Follower)
 	submission := s.submission(a)
 	still := &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}
 	failed, reported := 0, false
@@ -97,18 +96,18 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 		seen := out
 		switch {
 		case first && out.State != "":
-		case follower != nil && a.job != nil:
-			out, err = follower.Status(ctx, a.job.Job)
+		case s.Status != nil && a.job != nil:
+			out, err = s.Status(ctx, a.job.Job)
 		default:
 			out, err = s.Trainer.Resolve(ctx, submission)
 		}
 		if out.MetricSteps == nil { // the connection had them, and a look has none
 			out.MetricSteps, out.Metrics = seen.MetricSteps, seen.Metrics
 		}
-		if err == nil && out.Job != "" && follower != nil { // found by its submission
+		if err == nil && out.Job != "" && s.Status != nil { // found by its submission
 			s.refer(ctx, a, out.Job)
 		}
-		within := s.patient && follower == nil && !s.settled()
+		within := s.patient && s.Status == nil && !s.settled()
 		running := err == nil && (out.State == receipts.JobRunning || out.State == receipts.JobPending)
 		switch {
 		case err != nil:

@@ -60,13 +60,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)
 		}
 	}
-	digest, tables := o.compare(ctx, d)
-	if g, gated := o.Trainer.(backends.Gated); gated {
-		accepted, err := o.accepted()
-		if err != nil {
-			return Result{}, err
-		}
-		g.AcceptFindings(accepted)
+	digest, tables, err := o.compare(ctx, d)
+	if err != nil {
+		return Result{}, err
 	}
 	s := newSession(ctx, o, d, digest)
 	s.tables = tables
@@ -84,6 +80,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // session is one run of the stage.
 type session struct {
 	Options
+	backends.Description // of the trainer
+
 	data   *dataset.Dataset
 	target receipts.Target
 	ledger *ledger
@@ -112,13 +110,11 @@ type session struct {
 
 // newSession returns a session; digest is that of what is submitted.
 func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
-	s := &session{Options: o, data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: true}
+	s := &session{Options: o, Description: o.Trainer.Describe(), data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: true}
 	if d != nil {
 		s.runID = d.Run.ID
 	}
-	if c, ok := o.Trainer.(backends.Identified); ok {
-		s.settings = stored(ctx, nameless(c.Identity()))
-	}
+	s.settings = stored(ctx, nameless(o.Trainer.Identity()))
 	scalar := o.Advantages == exporters.OfTrajectory
 	if s.settings == nil && (scalar || o.Redact != nil) {
 		s.settings = backends.Identity{}
@@ -340,7 +336,7 @@ func (s *session) dryRun(ctx context.Context) error {
 	if s.Rows != nil {
 		sub := backends.Submission{Token: dryToken, Run: s.Run, Epoch: s.Epoch, Curated: s.data.URI(),
 			Digest: s.data.RowsDigest.String(), Started: s.began, Guard: func() error { return nil }}
-		if err := s.Trainer.(backends.RowWriter).WriteRows(ctx, sub, s.groups(ctx), *s.Rows); err != nil {
+		if err := s.WriteRows(ctx, sub, s.groups(ctx), *s.Rows); err != nil {
 			return fmt.Errorf("writing the rows: %w", err)
 		}
 		s.result.Message += "; what would be sent is in " + s.Rows.URI

@@ -7,20 +7,16 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// compare gives the trainer the tables of the batch that it uses, and returns
+// compare gives the trainer the tables of the batch and the findings that it uses, and returns
 // the digest of what is submitted, of the rows and of those tables, and the
 // tables as they are in the dataset.
-func (o *Options) compare(ctx context.Context, d *dataset.Dataset) (digest string, tables formats.Tables) {
+func (o *Options) compare(ctx context.Context, d *dataset.Dataset) (digest string, tables formats.Tables, err error) {
 	digest = d.RowsDigest.String()
 	tables.Columns = d.Columns
-	c, ok := o.Trainer.(backends.Comparer)
-	if !ok {
-		return digest, tables
-	}
-	for _, name := range c.Compares() {
+	trainer := o.Trainer.Describe()
+	for _, name := range trainer.Compares {
 		if o.IgnoreTables {
 			break
 		}
@@ -36,8 +32,11 @@ func (o *Options) compare(ctx context.Context, d *dataset.Dataset) (digest strin
 			tables.Labels = rowsOf[formats.Label](ctx, d, name)
 		}
 	}
-	c.UseTables(o.Redact.Tables(tables, nil))
-	return digest, tables
+	accepted, err := o.accepted()
+	if err == nil && trainer.Use != nil {
+		trainer.Use(o.Redact.Tables(tables, nil), accepted)
+	}
+	return digest, tables, err
 }
 
 // rowsOf yields the rows of a table, a few of which are in memory. Each

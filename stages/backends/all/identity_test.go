@@ -96,7 +96,7 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got, err := json.Marshal(tr.(backends.Identified).Identity()); err != nil || string(got) != c.want {
+		if got, err := json.Marshal(tr.Identity()); err != nil || string(got) != c.want {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, got, c.want)
 		}
 	}

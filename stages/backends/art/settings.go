@@ -109,3 +109,8 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 
 // Identity returns the settings that change the outcome of a batch.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }
+
+// Describe is part of backends.Trainer.
+func (t *Trainer) Describe() backends.Description {
+	return backends.Description{Effect: backends.AdvancesPolicy, WriteRows: t.WriteRows}
+}

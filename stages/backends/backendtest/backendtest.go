@@ -25,7 +25,7 @@ type Subject struct {
 	Jobs    func() int // batches that had an effect so far
 	Secrets []string   // that must not appear in its target
 
-	Sent func() []string // of a backends.RowWriter: the files or the bodies that were sent
+	Sent func() []string // of a trainer that can write rows: the files or the bodies that were sent
 }
 
 // Run tests a trainer; each scenario gets a fresh subject.
@@ -34,7 +34,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		name string
 		run  func(t *testing.T, s Subject)
 	}{
-		{"its target is the same each time and holds no secret", target},
+		{"it describes itself, and its target holds no secret", describes},
 		{"preflight counts the batch and has no effect", preflight},
 		{"begin may be repeated and has no effect", begin},
 		{"a batch is submitted and then resolved as done", submit},
@@ -96,7 +96,14 @@ func noJobs(t *testing.T, s Subject) {
 	}
 }
 
-func target(t *testing.T, s Subject) {
+func describes(t *testing.T, s Subject) {
+	d := s.Trainer.Describe()
+	if d.Effect < backends.AdvancesPolicy || d.Effect > backends.KeepsBatch || d.Compares != nil && d.Use == nil || d.Cancel != nil && d.Status == nil {
+		t.Errorf("%+v", d)
+	}
+	if diff := cmp.Diff(s.Trainer.Identity(), s.Trainer.Identity()); diff != "" {
+		t.Error(diff)
+	}
 	one := s.Trainer.Target()
 	if diff := cmp.Diff(one, s.Trainer.Target()); diff != "" || one.Backend == "" || one.Address == "" || one.Model == "" {
 		t.Errorf("%+v %s", one, diff)
@@ -140,8 +147,8 @@ func begin(t *testing.T, s Subject) {
 }
 
 func rows(t *testing.T, s Subject) {
-	w, ok := s.Trainer.(backends.RowWriter)
-	if !ok {
+	write := s.Trainer.Describe().WriteRows
+	if write == nil {
 		return
 	}
 	before, err := s.Trainer.Begin(t.Context(), nil)
@@ -153,7 +160,7 @@ func rows(t *testing.T, s Subject) {
 		return &draft{files: shown}, nil
 	},
 		Read: func(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }}
-	if err := w.WriteRows(t.Context(), submission("batch", before), Batch(), place); err != nil {
+	if err := write(t.Context(), submission("batch", before), Batch(), place); err != nil {
 		t.Fatal(err)
 	}
 	noJobs(t, s)
@@ -210,11 +217,10 @@ func submit(t *testing.T, s Subject) {
 
 // followed polls a job that outlives the connection until it has ended.
 func followed(t *testing.T, s Subject, out backends.Outcome) (backends.Outcome, error) {
-	f, ok := s.Trainer.(backends.Follower)
-	job := out.Job
-	for n := 0; ok && n < 1000 && (out.State == receipts.JobRunning || out.State == receipts.JobPending); n++ {
+	status, job := s.Trainer.Describe().Status, out.Job
+	for n := 0; status != nil && n < 1000 && (out.State == receipts.JobRunning || out.State == receipts.JobPending); n++ {
 		var err error
-		if out, err = f.Status(t.Context(), job); err != nil {
+		if out, err = status(t.Context(), job); err != nil {
 			return out, err
 		}
 	}

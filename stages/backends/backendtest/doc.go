@@ -28,13 +28,12 @@
 //     a request that may have had an effect. The package comment
 //     says which request that is, and what each answer to it proves: see Jobs. A refusal
 //     proves little, since a proxy may have sent it: RefusedAfter tests this.
-//  5. If jobs outlive the connection, add Status (backends.Follower) and Cancel
-//     (backends.Canceller). An unknown state is receipts.JobRunning with
-//     Outcome.UnknownState; submit waits for it no longer than the stall limit.
-//     A backend that only keeps the batch implements backends.Keeper; one that
-//     makes a new model for each submission implements backends.ModelMaker. All
-//     others advance one policy, and get an epoch of a run once. Identity
-//     (backends.Identified) names the settings that change the outcome.
+//  5. Describe says what a submission changes, and what submit has to protect:
+//     whether it trains one policy, which gets an epoch of a run once, and whether a
+//     service keeps the files. If jobs outlive the connection, add Status and Cancel.
+//     An unknown state is receipts.JobRunning with Outcome.UnknownState; submit waits
+//     for it no longer than the stall limit. Identity names the settings that change
+//     the outcome.
 //  6. Errors have a kind and a hint: a fault.Error, or a type with the
 //     method Fault, as remote.Error has. No error, note or record holds a secret.
 //  7. Write the test server from the service's documentation, with a switch for

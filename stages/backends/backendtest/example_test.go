@@ -33,6 +33,14 @@ func (n notebook) Target() receipts.Target {
 	return receipts.Target{Backend: "notebook", Address: n.dir, Model: "counter"}
 }
 
+// Identity says which settings make other jobs of the same rows: there are none.
+func (n notebook) Identity() backends.Identity { return nil }
+
+// Describe says what submit has to know: all jobs advance one counter.
+func (n notebook) Describe() backends.Description {
+	return backends.Description{Effect: backends.AdvancesPolicy}
+}
+
 // Preflight reads the batch and tells of every row that cannot go.
 func (n notebook) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, err error) {
 	stats.Checks = []string{"no_tokens"}

@@ -62,10 +62,8 @@ func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 		short(t, err)
 		out, err := tr.Resolve(ctx, submission("token-1", backends.TrainerState{}))
 		outcome(t, out, err)
-		if follower, ok := tr.(interface {
-			Status(ctx context.Context, job string) (backends.Outcome, error)
-		}); ok {
-			out, err := follower.Status(ctx, "job-1")
+		if status := tr.Describe().Status; status != nil {
+			out, err := status(ctx, "job-1")
 			outcome(t, out, err)
 		}
 		if s.asked > maxRequests {

@@ -77,8 +77,8 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -154,14 +154,10 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	return stats, nil
 }
 
-// Compares names the tables that the program may read: it gets the URI of the
-// batch.
-func (t *Trainer) Compares() []string { return []string{schema.TablePairs, schema.TableLabels} }
-
-// UseTables gives the tables to the forms; the program reads them itself.
-func (t *Trainer) UseTables(tables formats.Tables) {
+// use gives the tables to the forms; the program reads them itself.
+func (t *Trainer) use(tables formats.Tables, _ validate.Accepted) {
 	if t.files != nil {
-		t.files.UseTables(tables)
+		t.files.Use(tables, nil)
 	}
 }
 

@@ -84,8 +84,7 @@ func TestEachReceiptHasItsForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var there backends.PerReceipt = tr
-	moved := there.At(placeIn(t, second))
+	moved := tr.Describe().At(placeIn(t, second))
 	if moved.Target() != tr.Target() {
 		t.Errorf("%+v is another target than %+v", moved.Target(), tr.Target())
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -44,12 +45,16 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c, s.Place))
 }
 
-// ReadsDataset reports that the program gets the URI of the batch.
-func (t *Trainer) ReadsDataset() bool { return true }
-
-// MakesModels reports whether each submission makes a model of its own, instead
-// of advancing one policy.
-func (t *Trainer) MakesModels() bool { return t.cfg.NewModel }
+// Describe is part of backends.Trainer. The program gets the URI of the batch, and may read
+// its tables.
+func (t *Trainer) Describe() backends.Description {
+	d := backends.Description{Effect: backends.AdvancesPolicy, ReadsDataset: true, Compares: []string{schema.TablePairs, schema.TableLabels},
+		Use: t.use, At: t.At, Status: t.Status, Cancel: t.Cancel}
+	if t.cfg.NewModel {
+		d.Effect = backends.MakesModel
+	}
+	return d
+}
 
 // Identity returns the settings that the program gets.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, &Config{}) }

@@ -48,9 +48,6 @@ type line struct {
 	reason string
 }
 
-// AcceptFindings takes the findings with which rows are sent all the same.
-func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
-
 // lines calls f with the lines of a group.
 func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
@@ -99,16 +96,8 @@ func (l line) of(row, prompt any, f func(line) error) error {
 	return f(l)
 }
 
-// Compares names the table from which DPO's rows are made.
-func (t *Trainer) Compares() []string {
-	if t.cfg.TrainingType == DPO {
-		return []string{schema.TablePairs}
-	}
-	return nil
-}
-
-// UseTables takes the tables of the batch.
-func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
+// Use is part of backends.Description.
+func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 // asked returns the messages before the first answer.
 func asked(messages []chat.Message) []chat.Message {

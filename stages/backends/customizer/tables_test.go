@@ -18,7 +18,7 @@ func TestPairsOfTheBatch(t *testing.T) {
 	if err != nil || !strings.HasSuffix(none.Notes[0], "; there are no _pairs, so each group's best is compared with its worst") || none.Sequences != 3 {
 		t.Errorf("%+v, %v", none, err)
 	}
-	tr.UseTables(backendtest.Tables())
+	tr.Use(backendtest.Tables(), nil)
 	stats, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 	if err != nil || strings.Contains(stats.Notes[0], "_pairs") || stats.Sequences != 9 {
 		t.Errorf("%+v, %v", stats, err)
@@ -38,7 +38,7 @@ func TestPairsOfTheBatch(t *testing.T) {
 			t.Errorf("%s, %s", train[i], held[i])
 		}
 	}
-	if sfts, _ := start(t, customizertest.Faults{}, sft); sfts.Compares() != nil {
+	if sfts, _ := start(t, customizertest.Faults{}, sft); sfts.Describe().Compares != nil {
 		t.Error("conversations are not made of pairs")
 	}
 }

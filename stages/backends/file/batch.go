@@ -12,16 +12,8 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// Compares names the tables from which the files would be made.
-func (t *Trainer) Compares() []string {
-	return exporters.Compares(exporters.FormatsOf(t.files))
-}
-
-// UseTables takes the tables of the batch.
-func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
-
-// AcceptFindings takes the findings with which rows are written all the same.
-func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
+// Use is part of backends.Description.
+func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 // pass writes every file in one pass over the batch. It must be closed.
 func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *exporters.Pass {

@@ -257,9 +257,6 @@ func (t *Trainer) drifts() (out []exporters.Drift) {
 	return out
 }
 
-// Keeps reports that the batch may also be given to a trainer.
-func (t *Trainer) Keeps() bool { return true }
-
 // Begin has nothing to prepare.
 func (t *Trainer) Begin(_ context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	return backends.TrainerState{Policy: known}, nil

@@ -76,7 +76,7 @@ func write(t *testing.T, cfg file.Config, groups backends.Groups, tables ...form
 	dir := t.TempDir()
 	tr := trainer(t, cfg, place(t, dir))
 	for _, batch := range tables {
-		tr.UseTables(batch)
+		tr.Use(batch, nil)
 	}
 	out, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, groups, func(backends.JobEvent) {})
 	if err != nil || out.State != receipts.JobCompleted {
@@ -262,7 +262,7 @@ func TestAnUnknownKindIsRefused(t *testing.T) {
 func TestPairsOfOtherGroups(t *testing.T) {
 	dir := t.TempDir()
 	tr := trainer(t, file.Config{Kinds: []string{"trl-kto"}}, place(t, dir))
-	tr.UseTables(backendtest.TablesOf(nil, []formats.Label{{GroupID: "nobody's"}}))
+	tr.Use(backendtest.TablesOf(nil, []formats.Label{{GroupID: "nobody's"}}), nil)
 	_, err := tr.Submit(t.Context(), backends.Submission{Token: "x"}, backendtest.Batch(), func(backends.JobEvent) {})
 	files, _ := filepath.Glob(dir + "/*")
 	if err == nil || !strings.Contains(err.Error(), `group "nobody's"`) || files != nil {

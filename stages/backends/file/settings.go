@@ -55,3 +55,9 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 
 // Identity returns the settings that change the files, apart from their kinds.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }
+
+// Describe is part of backends.Trainer. The batch may also be given to a trainer.
+func (t *Trainer) Describe() backends.Description {
+	return backends.Description{Effect: backends.KeepsBatch, Compares: exporters.Compares(exporters.FormatsOf(t.files)), Use: t.Use,
+		WriteRows: t.WriteRows}
+}

@@ -139,11 +139,8 @@ func (t *Trainer) Target() receipts.Target {
 	return receipts.Target{Backend: "hub", Address: t.store.Endpoint, Model: model}
 }
 
-// Compares names the tables of a batch from which rows would be made.
-func (t *Trainer) Compares() []string { return exporters.Compares(t.formats) }
-
-// UseTables takes the tables of the batch.
-func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
+// Use is part of backends.Description.
+func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 func (t *Trainer) madeOf(k exporters.Format) string {
 	if table := k.MadeOf(t.tables); table != "" {
@@ -194,9 +191,6 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	}
 	return stats, nil
 }
-
-// Keeps reports that the batch may also be given to a trainer.
-func (t *Trainer) Keeps() bool { return true }
 
 // Begin makes the repository, unless it exists.
 func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {

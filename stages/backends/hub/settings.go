@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -49,8 +50,12 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(config))
 }
 
-// Uploads reports that the service keeps the batch.
-func (t *Trainer) Uploads() bool { return true }
+// Describe is part of backends.Trainer. The service keeps the batch, which may also be given to
+// a trainer.
+func (t *Trainer) Describe() backends.Description {
+	return backends.Description{Effect: backends.KeepsBatch, Uploads: true, Compares: exporters.Compares(t.formats), Use: t.Use,
+		WriteRows: t.WriteRows}
+}
 
 // Identity returns the settings that change the pushed files.
 func (t *Trainer) Identity() backends.Identity {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/rollmill/rollmill/formats/validate"
 	"io"
 	"slices"
 
@@ -132,9 +131,6 @@ func (b *batch) fill(groups backends.Groups) (n int64, err error) {
 	}
 	return n, b.end()
 }
-
-// AcceptFindings takes the findings with which rows are pushed all the same.
-func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
 
 // group adds a group, its preferences and its single answers.
 func (b *batch) group(rows []formats.Trajectory) error {

@@ -20,10 +20,10 @@ import (
 // the weights that balance the labels of each side.
 func TestTablesOfTheBatch(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{}, tables("trl-preference", "trl-kto"), func(c *hub.Config) { c.Validation, c.SplitSeed = 0.4, 1 })
-	if got := fmt.Sprint(tr.Compares()); got != "[_pairs _labels]" {
+	if got := fmt.Sprint(tr.Describe().Compares); got != "[_pairs _labels]" {
 		t.Error(got)
 	}
-	tr.UseTables(backendtest.Tables())
+	tr.Use(backendtest.Tables(), nil)
 	must(t, tr, "token-1")
 	record := s.Files(id)[".rollmill/token-1.json"]
 	for _, part := range []string{
@@ -45,7 +45,7 @@ func TestTablesOfTheBatch(t *testing.T) {
 		got[2] != "train: answer 2 > answer 0 by 0.67" {
 		t.Errorf("%q", got)
 	}
-	if plain, _ := start(t, hubtest.Faults{}); plain.Compares() != nil {
+	if plain, _ := start(t, hubtest.Faults{}); plain.Describe().Compares != nil {
 		t.Error("rows are not made of pairs")
 	}
 }
@@ -60,7 +60,7 @@ func TestLabelsOfOneKindAreRefused(t *testing.T) {
 				labels = append(labels, l)
 			}
 		}
-		tr.UseTables(backendtest.TablesOf(nil, labels))
+		tr.Use(backendtest.TablesOf(nil, labels), nil)
 		var problems []string
 		_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { problems = append(problems, p.Reason+" "+p.Detail) })
 		if err != nil || both != (problems == nil) ||

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 )
@@ -77,19 +76,8 @@ func give(m made, row any, line func(made) error) error {
 	return line(m)
 }
 
-// Compares names the table from which DPO's rows are made.
-func (t *Trainer) Compares() []string {
-	if t.cfg.Method == DPO {
-		return []string{schema.TablePairs}
-	}
-	return nil
-}
-
-// AcceptFindings takes the findings with which rows are sent all the same.
-func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
-
-// UseTables takes the tables of the batch.
-func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
+// Use is part of backends.Description.
+func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 // WriteRows writes the files that are uploaded.
 func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {

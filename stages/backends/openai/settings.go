@@ -2,6 +2,7 @@ package openai
 
 import (
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -51,11 +52,15 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(config))
 }
 
-// MakesModels reports that each job makes a model of its own.
-func (t *Trainer) MakesModels() bool { return true }
-
-// Uploads reports that the service keeps the batch.
-func (t *Trainer) Uploads() bool { return true }
+// Describe is part of backends.Trainer. The service keeps the batch, and each job makes a model
+// of its own; DPO's rows are made of pairs.
+func (t *Trainer) Describe() backends.Description {
+	d := backends.Description{Effect: backends.MakesModel, Uploads: true, Use: t.Use, WriteRows: t.WriteRows, Status: t.Status, Cancel: t.Cancel}
+	if t.cfg.Method == DPO {
+		d.Compares = []string{schema.TablePairs}
+	}
+	return d
+}
 
 // Identity returns the settings that change the model that a job makes.
 func (t *Trainer) Identity() backends.Identity {

@@ -16,14 +16,14 @@ import (
 // out in the other file; without a table the note says what is compared.
 func TestPairsOfTheBatch(t *testing.T) {
 	tr, server := start(t, openaitest.Faults{}, method(openai.DPO), func(c *openai.Config) { c.Validation, c.SplitSeed = 0.4, 1 })
-	if tables := tr.Compares(); len(tables) != 1 || tables[0] != schema.TablePairs {
+	if tables := tr.Describe().Compares; len(tables) != 1 || tables[0] != schema.TablePairs {
 		t.Errorf("%v", tables)
 	}
 	none, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 	if err != nil || !strings.HasSuffix(none.Notes[0], "; there are no _pairs, so each group's best is compared with its worst") || none.Sequences != 3 {
 		t.Errorf("%+v, %v", none, err)
 	}
-	tr.UseTables(backendtest.Tables())
+	tr.Use(backendtest.Tables(), nil)
 	stats, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { t.Errorf("%+v", p) })
 	if err != nil || strings.Contains(stats.Notes[0], "_pairs") || stats.Sequences != 9 || stats.Groups != 3 {
 		t.Errorf("%+v, %v", stats, err)
@@ -41,7 +41,7 @@ func TestPairsOfTheBatch(t *testing.T) {
 			t.Errorf("%d: %s", i, train[i])
 		}
 	}
-	if sft, _ := start(t, openaitest.Faults{}); sft.Compares() != nil {
+	if sft, _ := start(t, openaitest.Faults{}); sft.Describe().Compares != nil {
 		t.Error("conversations are not made of pairs")
 	}
 }
@@ -55,7 +55,7 @@ func TestAPairWithoutALine(t *testing.T) {
 		long.Chosen = backendtest.Chat(rows[3].Messages[1], rows[3].Messages[0], rows[3].Messages[1])
 		break
 	}
-	tr.UseTables(backendtest.TablesOf([]formats.Pair{long}, nil))
+	tr.Use(backendtest.TablesOf([]formats.Pair{long}, nil), nil)
 	var problems []backends.Problem
 	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { problems = append(problems, p) }); err != nil {
 		t.Fatal(err)

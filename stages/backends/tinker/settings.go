@@ -65,11 +65,11 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(config, s.Place))
 }
 
-// Attended reports that the training ends with this process.
-func (t *Trainer) Attended() bool { return true }
-
-// Uploads reports that the service gets the batch.
-func (t *Trainer) Uploads() bool { return true }
+// Describe is part of backends.Trainer. The service gets the batch, and the training ends with
+// this process.
+func (t *Trainer) Describe() backends.Description {
+	return backends.Description{Effect: backends.AdvancesPolicy, Uploads: true, Attended: true, At: t.At}
+}
 
 // Identity returns the settings that change the weights.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }
