@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -20,8 +21,10 @@ func TestThePythonModuleKnowsTheProtocols(t *testing.T) {
 		object     any
 		own, apart []string // keys that only the object has, and only the list
 	}{
-		{"_agents.py", `(?s)class Example\(TypedDict\):(.*?)\n\n\n`, agents.Task{}, nil, nil},
+		{"_agents.py", `(?s)class Example\(TypedDict\):(.*?)\n\n\n`, agents.Task{}, []string{"protocol"}, nil},
 		{"_agents.py", `\n_KEYS = (\(.*?\))`, agents.Output{}, []string{"trajectory_id", "traceback"}, nil},
+		{"_rewards.py", `(?s)class Row\(TypedDict\):(.*?)\n\n\n`, score.Request{}, []string{"artifacts", "protocol"}, nil},
+		{"_trainers.py", `\n_KEYS = (\(.*?\))`, command.Answer{}, nil, nil},
 		{"_rewards.py", `\n_KEYS = (\(.*?\))`, score.AnswerLine{}, []string{"id", "traceback"}, []string{"components"}},
 	} {
 		source, err := os.ReadFile(filepath.Join("../python/src/rollmill", c.file))

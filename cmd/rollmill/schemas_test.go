@@ -38,18 +38,18 @@ var (
 	number   = &jsonschema.Schema{Type: "number"}
 	object   = &jsonschema.Schema{Type: "object"}
 	messages = []message{
-		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[agents.Task](), nil},
+		{"agent-task", "What an agent is given, for one trajectory", reflect.TypeFor[agents.Task](), map[string]*jsonschema.Schema{"protocol": words(agents.Protocol)}},
 		{"agent-result", "What an agent may answer; every field is optional", reflect.TypeFor[agents.Output](), map[string]*jsonschema.Schema{
 			"answer": orNull("string"), "reward": orNull("number"), "metadata": orNull("object"), "stop": words(outcomes.StopDone, outcomes.StopTurns),
 		}},
 		{"reward-request", "What a reward is given, for one trajectory", reflect.TypeFor[score.Request](), map[string]*jsonschema.Schema{
-			"metadata": object, "status": words(outcomes.StatusOK, outcomes.StatusTruncated, outcomes.StatusFailed, outcomes.StatusSkipped),
+			"metadata": object, "protocol": words(score.Protocol), "status": words(outcomes.StatusOK, outcomes.StatusTruncated, outcomes.StatusFailed, outcomes.StatusSkipped),
 		}},
 		{"reward-answer", "What a reward answers, for one trajectory", reflect.TypeFor[score.AnswerLine](), map[string]*jsonschema.Schema{
 			"id": {Type: "string"}, "reward": orNull("number"), "shaped_rewards": {Types: []string{"array", "null"}, Items: number}, "error": orNull("string"),
 		}},
 		{"trainer-request", "What a trainer is asked, once for each start", reflect.TypeFor[command.Request](), map[string]*jsonschema.Schema{
-			"protocol": words("rollmill-trainer/1"), "request": words("begin", "submit", "status", "cancel", "resolve"),
+			"protocol": words(command.Protocol), "request": words("begin", "submit", "status", "cancel", "resolve"),
 		}},
 		{"trainer-answer", "A line of a trainer's answer; every field is optional", reflect.TypeFor[command.Answer](), map[string]*jsonschema.Schema{
 			"metrics": object, "state": words(receipts.JobPending, receipts.JobRunning, receipts.JobCompleted, receipts.JobFailed, receipts.JobCancelled,

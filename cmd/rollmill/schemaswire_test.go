@@ -113,7 +113,9 @@ func TestRecordBatchesHaveTheNamesOfTheSchema(t *testing.T) {
 	for _, f := range r.Schema().Fields() {
 		columns = append(columns, f.Name)
 	}
-	properties := slices.Collect(maps.Keys(schemaOf(t, "reward-request").Properties))
+	request := schemaOf(t, "reward-request").Properties
+	delete(request, "protocol") // of lines: columns have types
+	properties := slices.Collect(maps.Keys(request))
 	slices.Sort(columns)
 	slices.Sort(properties)
 	if !slices.Equal(columns, properties) {

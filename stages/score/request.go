@@ -8,6 +8,10 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 )
 
+// Protocol names what rewards are given and answer, and its version: with the same one, no key
+// changes its meaning.
+const Protocol = "rollmill-reward/1"
+
 // Request is sent to a program or a service for one row, as one JSON object. It
 // asks for an Answer with the same id.
 type Request struct {
@@ -30,6 +34,7 @@ type Request struct {
 	PromptTokens     int32             `json:"prompt_tokens"`
 	CompletionTokens int32             `json:"completion_tokens"`
 	SampledTokens    int32             `json:"sampled_tokens"`
+	Protocol         string            `json:"protocol"` // last: programs in shell look for the id at the beginning
 }
 
 // RequestMessage is a message in the form of chat completions. Sampled marks
@@ -56,7 +61,7 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 		Status: row.Status, StopReason: row.StopReason, Rewards: map[string]*float64{}, Seed: RowSeed(row, name, seed),
 		Metadata: json.RawMessage(row.Metadata), ToolSets: []json.RawMessage{}, Model: row.Model,
 		ExampleID: row.ExampleID, Epoch: row.Epoch, Generation: row.Generation,
-		PromptTokens: row.PromptTokens, CompletionTokens: row.CompletionTokens, SampledTokens: row.SampledTokens,
+		PromptTokens: row.PromptTokens, CompletionTokens: row.CompletionTokens, SampledTokens: row.SampledTokens, Protocol: Protocol,
 	}
 	if row.Metadata == "" {
 		r.Metadata = json.RawMessage("{}")

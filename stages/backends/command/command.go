@@ -23,17 +23,8 @@
 //	cancel   Cancel that job.
 //	resolve  Report the state of the submission named by token. Its sender is dead.
 //
-// Each line of the answer may hold any of these keys:
-//
-//	job      the reference of the job; write it as soon as there is one
-//	metrics  an object of numbers, about one for each gradient step
-//	note     for people
-//	state    pending, running, completed, failed, cancelled, untrained or unknown; the last one counts
-//	clean    true, with state failed: certainly nothing was trained, and the batch may be sent again
-//	step     how many times the policy has been trained
-//	policy   {"url","model","version"}: the policy from now on
-//	files    a list of the files written
-//	message  for people
+// Each line of the answer is an Answer, with any of its keys. Its state is pending, running,
+// completed, failed, cancelled, untrained or unknown.
 //
 // A line that is no JSON, such as a print while the program loads, is passed over; the
 // message at the end names the first one. NaN and infinities, which JSON does not have,
@@ -161,6 +152,10 @@ func (t *Trainer) use(tables formats.Tables, _ validate.Accepted) {
 	}
 }
 
+// Protocol names what trainers are asked and answer, and its version: with the same one, no key
+// changes its meaning.
+const Protocol = "rollmill-trainer/1"
+
 // Request is the program's input.
 type Request struct {
 	Protocol string                 `json:"protocol"`
@@ -180,7 +175,7 @@ type Request struct {
 }
 
 func (t *Trainer) request(what string) Request {
-	return Request{Protocol: "rollmill-trainer/1", Request: what, Model: t.cfg.Model, Settings: t.cfg.Settings}
+	return Request{Protocol: Protocol, Request: what, Model: t.cfg.Model, Settings: t.cfg.Settings}
 }
 
 func (t *Trainer) about(s backends.Submission, what string) Request {

@@ -13,6 +13,10 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
+// Protocol names what agents are given and answer, and its version: with the same one, no key
+// changes its meaning.
+const Protocol = "rollmill-agent/1"
+
 // Task describes an attempt to programs and services, as one JSON object.
 type Task struct {
 	ID           string          `json:"id" jsonschema:"the example's id"`
@@ -29,12 +33,14 @@ type Task struct {
 	BaseURL string `json:"base_url,omitempty" jsonschema:"where model calls go, ending in /v1; a program finds it in OPENAI_BASE_URL"`
 	APIKey  string `json:"api_key,omitempty" jsonschema:"a key for clients that require one"`
 	Model   string `json:"model,omitempty" jsonschema:"the model's name"`
+
+	Protocol string `json:"protocol"`
 }
 
 // Task describes the attempt, without the model's address.
 func (a Attempt) Task() Task {
 	return Task{ID: a.Example.ID, Question: a.Example.Question, Answer: a.Example.Answer, Fields: a.Example.Fields,
-		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed, Work: a.Work}
+		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed, Work: a.Work, Protocol: Protocol}
 }
 
 // TaskAt describes the attempt with the model's address.
