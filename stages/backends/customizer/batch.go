@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/rollmill/rollmill/formats/validate"
 	"hash/fnv"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
