@@ -77,10 +77,10 @@ const (
 type Description struct {
 	Effect Effect
 
-	// Uploads says that it stores the batch at a service which keeps the files: submit gives it
-	// no batch in which it found a key, unless the user allows it. Trainers that only write
-	// files, start a program or send the batch to the server of the policy do not upload.
-	Uploads bool
+	// Private says that the batch stays with the user: it writes files, starts a program or sends
+	// the batch to the server of the policy. Any other trainer may store it at a service which
+	// keeps it, so submit gives it no batch in which it found a key, unless the user allows it.
+	Private bool
 
 	ReadsDataset bool // it reads the dataset itself, by its URI: submit cannot redact what it gets
 	Attended     bool // it drives the training itself, step by step: whoever submits to it waits for the end

@@ -132,7 +132,7 @@ func (o Options) checkFields() error {
 
 // defaults returns the options with zero values replaced by their defaults.
 func (o Options) defaults() Options {
-	if o.Agent != nil && o.agent.Kind == "" {
+	if o.Agent != nil {
 		o.agent = o.Agent.Describe()
 	}
 	if o.Policy != nil {

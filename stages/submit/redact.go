@@ -35,9 +35,9 @@ func (s *session) change(rows []formats.Trajectory) (c redaction.Counts) {
 	return c
 }
 
-// keepsSecrets reports whether a batch with a key is refused: the trainer
-// uploads it, and the user did not allow it.
-func (s *session) keepsSecrets() bool { return s.Uploads && !s.AllowSecrets }
+// keepsSecrets reports whether a batch with a key is refused: a service may keep
+// it, and the user did not allow that.
+func (s *session) keepsSecrets() bool { return !s.Private && !s.AllowSecrets }
 
 // lookAtTables counts what is redacted in the tables that are sent, and looks
 // for keys in the rest, if the batch would be refused for them.

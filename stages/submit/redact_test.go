@@ -211,7 +211,7 @@ func TestRedactedRowsAreSent(t *testing.T) {
 
 func TestWhoKeepsTheBatch(t *testing.T) {
 	tr, err := customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: customizertest.Config})
-	if err != nil || !tr.Describe().Uploads {
+	if err != nil || tr.Describe().Private {
 		t.Errorf("the data store of Customizer keeps the batch: %v", err)
 	}
 	in := leaking(t)

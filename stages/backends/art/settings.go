@@ -112,5 +112,5 @@ func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.c
 
 // Describe is part of backends.Trainer.
 func (t *Trainer) Describe() backends.Description {
-	return backends.Description{Effect: backends.AdvancesPolicy, WriteRows: t.WriteRows}
+	return backends.Description{Effect: backends.AdvancesPolicy, Private: true, WriteRows: t.WriteRows}
 }

@@ -36,9 +36,9 @@ func (n notebook) Target() receipts.Target {
 // Identity says which settings make other jobs of the same rows: there are none.
 func (n notebook) Identity() backends.Identity { return nil }
 
-// Describe says what submit has to know: all jobs advance one counter.
+// Describe says what submit has to know: all jobs advance one counter, beside the user.
 func (n notebook) Describe() backends.Description {
-	return backends.Description{Effect: backends.AdvancesPolicy}
+	return backends.Description{Effect: backends.AdvancesPolicy, Private: true}
 }
 
 // Preflight reads the batch and tells of every row that cannot go.

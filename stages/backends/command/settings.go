@@ -48,8 +48,8 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 // Describe is part of backends.Trainer. The program gets the URI of the batch, and may read
 // its tables.
 func (t *Trainer) Describe() backends.Description {
-	d := backends.Description{Effect: backends.AdvancesPolicy, ReadsDataset: true, Compares: []string{schema.TablePairs, schema.TableLabels},
-		Use: t.use, At: t.At, Status: t.Status, Cancel: t.Cancel}
+	d := backends.Description{Effect: backends.AdvancesPolicy, Private: true, ReadsDataset: true,
+		Compares: []string{schema.TablePairs, schema.TableLabels}, Use: t.use, At: t.At, Status: t.Status, Cancel: t.Cancel}
 	if t.cfg.NewModel {
 		d.Effect = backends.MakesModel
 	}

@@ -66,7 +66,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 // Describe is part of backends.Trainer. The service keeps the batch, and each job makes a model
 // of its own; DPO's rows are made of pairs.
 func (t *Trainer) Describe() backends.Description {
-	d := backends.Description{Effect: backends.MakesModel, Uploads: true, Use: t.Use, WriteRows: t.WriteRows, Status: t.Status, Cancel: t.Cancel}
+	d := backends.Description{Effect: backends.MakesModel, Use: t.Use, WriteRows: t.WriteRows, Status: t.Status, Cancel: t.Cancel}
 	if t.cfg.TrainingType == DPO {
 		d.Compares = []string{schema.TablePairs}
 	}

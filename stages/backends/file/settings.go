@@ -58,6 +58,6 @@ func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.c
 
 // Describe is part of backends.Trainer. The batch may also be given to a trainer.
 func (t *Trainer) Describe() backends.Description {
-	return backends.Description{Effect: backends.KeepsBatch, Compares: exporters.Compares(exporters.FormatsOf(t.files)), Use: t.Use,
-		WriteRows: t.WriteRows}
+	return backends.Description{Effect: backends.KeepsBatch, Private: true, Compares: exporters.Compares(exporters.FormatsOf(t.files)),
+		Use: t.Use, WriteRows: t.WriteRows}
 }

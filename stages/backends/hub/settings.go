@@ -53,7 +53,7 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 // Describe is part of backends.Trainer. The service keeps the batch, which may also be given to
 // a trainer.
 func (t *Trainer) Describe() backends.Description {
-	return backends.Description{Effect: backends.KeepsBatch, Uploads: true, Compares: exporters.Compares(t.formats), Use: t.Use,
+	return backends.Description{Effect: backends.KeepsBatch, Compares: exporters.Compares(t.formats), Use: t.Use,
 		WriteRows: t.WriteRows}
 }
 

@@ -68,7 +68,7 @@ func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 // Describe is part of backends.Trainer. The service gets the batch, and the training ends with
 // this process.
 func (t *Trainer) Describe() backends.Description {
-	return backends.Description{Effect: backends.AdvancesPolicy, Uploads: true, Attended: true, At: t.At}
+	return backends.Description{Effect: backends.AdvancesPolicy, Attended: true, At: t.At}
 }
 
 // Identity returns the settings that change the weights.
