@@ -32,7 +32,9 @@ Checks:
 	Folders:     true,
 	ArgSettings: []string{"in"},
 	Scans:       true,
-	Body:        cli.With(newAuditSettings, runAudit),
+	Body: cli.With(func() *auditSettings {
+		return &auditSettings{Source: settings.Source{Does: "audit the datasets", Looks: true}, FailOn: validate.Error}
+	}, runAudit),
 }
 
 type auditSettings struct {
@@ -41,10 +43,6 @@ type auditSettings struct {
 	Mismatch            string
 	FailOn              validate.Severity
 	settings.Monitored
-}
-
-func newAuditSettings() *auditSettings {
-	return &auditSettings{Source: settings.Source{Does: "audit the datasets", Looks: true}, FailOn: validate.Error}
 }
 
 func (o *auditSettings) Declare(d *plugin.Declarer) {

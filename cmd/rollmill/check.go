@@ -59,7 +59,9 @@ model, and says which tasks do not give their solution the same reward each time
   rollmill check --store gs://bucket/prefix
   rollmill check --store 'azblob://container?storage_account=account'`,
 	Section: trainCommand.Name,
-	Body:    cli.With(newCheckSettings, runCheck),
+	Body: cli.With(func() *checkSettings {
+		return &checkSettings{trainSettings: newTrainSettings(), solutions: solutions{Runtime: "podman"}}
+	}, runCheck),
 }
 
 // checkSettings are the settings of train, which check tests, and the store that it
@@ -68,10 +70,6 @@ type checkSettings struct {
 	*trainSettings
 	Store string
 	solutions
-}
-
-func newCheckSettings() *checkSettings {
-	return &checkSettings{trainSettings: newTrainSettings(), solutions: solutions{Runtime: "podman"}}
 }
 
 func (c *checkSettings) Declare(d *plugin.Declarer) {

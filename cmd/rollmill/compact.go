@@ -34,17 +34,15 @@ of rollmill without this command refuse a compacted dataset.
 	Args:        "URI",
 	ArgSettings: []string{"in"},
 	Scans:       true,
-	Body:        cli.With(newCompactSettings, runCompact),
+	Body: cli.With(func() *compactSettings {
+		return &compactSettings{Source: settings.Source{Does: "read the dataset"}, PartSize: 256}
+	}, runCompact),
 }
 
 type compactSettings struct {
 	settings.Source
 	PartSize int
 	DryRun   bool
-}
-
-func newCompactSettings() *compactSettings {
-	return &compactSettings{Source: settings.Source{Does: "read the dataset"}, PartSize: 256}
 }
 
 func (o *compactSettings) Declare(d *plugin.Declarer) {

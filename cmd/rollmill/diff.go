@@ -35,7 +35,9 @@ With --root it compares two datasets of each epoch, a line for each and their su
 	Args:        "A B",
 	ArgSettings: []string{"a", "b"},
 	Scans:       true,
-	Body:        cli.With(newDiffSettings, runDiff),
+	Body: cli.With(func() *diffSettings {
+		return &diffSettings{DiffOptions: diff.DiffOptions{Movers: 10, Solved: group.DefaultSolvedThreshold}}
+	}, runDiff),
 }
 
 type diffSettings struct {
@@ -43,10 +45,6 @@ type diffSettings struct {
 	Root, Plot string
 	Epochs     settings.EpochRange
 	Scores     []string
-}
-
-func newDiffSettings() *diffSettings {
-	return &diffSettings{DiffOptions: diff.DiffOptions{Movers: 10, Solved: group.DefaultSolvedThreshold}}
 }
 
 func (o *diffSettings) Declare(d *plugin.Declarer) {

@@ -28,7 +28,10 @@ Failed trajectories are excluded and counted. With --in it measures existing sco
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
   rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,
 	Scans: true,
-	Body:  cli.With(newEvalSettings, runEval),
+	Body: cli.With(func() *evalSettings {
+		return &evalSettings{Source: settings.Source{Does: "read existing scores"},
+			Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
+	}, runEval),
 }
 
 // evalSettings are the settings of eval itself; those of rollout and score are in
@@ -42,11 +45,6 @@ type evalSettings struct {
 	Out         string
 	settings.RunPlace
 	settings.Monitored
-}
-
-func newEvalSettings() *evalSettings {
-	return &evalSettings{Source: settings.Source{Does: "read existing scores"},
-		Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
 }
 
 func (c *evalSettings) Declare(d *plugin.Declarer) {

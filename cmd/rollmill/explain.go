@@ -22,11 +22,9 @@ trajectory, and where it was submitted. A unique prefix of the id is enough.
 
   rollmill explain 3f8a2c --in runs/demo/epoch-3`,
 	Scans: true,
-	Body:  cli.With(newExplainSettings, runExplain),
-}
-
-func newExplainSettings() *settings.Source {
-	return &settings.Source{Does: "search the run, the epoch or the dataset", Looks: true}
+	Body: cli.With(func() *settings.Source {
+		return &settings.Source{Does: "search the run, the epoch or the dataset", Looks: true}
+	}, runExplain),
 }
 
 func runExplain(ctx context.Context, s *cli.Session, o *settings.Source) error {

@@ -38,7 +38,10 @@ when all are whole, the documents of a folder one by one.
   rollmill export --in runs/demo/epoch-0/score --to chat --out chat.jsonl
   rollmill export --in runs/demo/epoch-0/curate --to verifiers --to atif --out exported
   rollmill export --in runs/demo/epoch-0/group --to csv --out - --where 'advantage > 0'`,
-	Body: cli.With(newExportSettings, runExport),
+	Body: cli.With(func() *exportSettings {
+		return &exportSettings{ExportOptions: convert.ExportOptions{Choice: chat.Choice{Best: 1}}, In: settings.Source{Does: "read the dataset"},
+			Place: settings.RunPlace{Heading: plugin.Input}}
+	}, runExport),
 }
 
 type exportSettings struct {
@@ -48,11 +51,6 @@ type exportSettings struct {
 	Epoch *int
 	To    []string
 	settings.Monitored
-}
-
-func newExportSettings() *exportSettings {
-	return &exportSettings{ExportOptions: convert.ExportOptions{Choice: chat.Choice{Best: 1}}, In: settings.Source{Does: "read the dataset"},
-		Place: settings.RunPlace{Heading: plugin.Input}}
 }
 
 // exportFormats are the files that export writes, in the order of their purposes.

@@ -34,47 +34,33 @@ To compare estimators, group twice, and let diff compare the advantages:
 // groupSettings are the settings of group, with its input and output.
 type groupSettings struct {
 	group.Options
-	settings.Source
+	settings.Stage
 	Scores []string
-	Epoch  *int
-	settings.RunPlace
 	settings.Spilling
-	settings.Target
-	settings.Monitored
 }
 
 func newGroupSettings() *groupSettings {
 	return &groupSettings{
-		Options:  group.Options{Estimator: plugin.Pick(estimators.All, group.DefaultEstimator)},
-		Source:   settings.Source{Does: "read scores, or trajectories with rewards,"},
+		Options: group.Options{Estimator: plugin.Pick(estimators.All, group.DefaultEstimator)},
+		Stage: settings.Stage{Source: settings.Source{Does: "read scores, or trajectories with rewards,"},
+			Target: settings.Target{Otherwise: "the sibling \"group\" of the input"}},
 		Spilling: settings.Spilling{What: "groups whose rows are not adjacent"},
-		Target:   settings.Target{Otherwise: "the sibling \"group\" of the input"},
 	}
 }
 
 func (g *groupSettings) Declare(d *plugin.Declarer) {
-	d.Include(&g.Source)
-	d.Heading(plugin.Input)
+	g.DeclareInput(d)
 	d.Strings(&g.Scores, "scores",
 		"add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and "+
 			"recompute the total").Common()
-	d.OptionalInt(&g.Epoch, "epoch",
-		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
 	d.Include(&g.Options)
 	d.Include(&g.Spilling)
-	d.Include(&g.RunPlace)
-	d.Include(&g.Target)
-	d.Include(&g.Monitored)
+	g.DeclareOutput(d)
 }
 
 func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error) {
 	o := g.Options
-	if g.Target.URI != "" {
-		o.In, err = g.LastInput(ctx, s, g.Source, g.Epoch)
-	} else {
-		o.In, err = g.RunPlace.Input(s, g.Source, g.Epoch, false)
-	}
-	if err != nil {
+	if o.In, o.Out, err = g.Places(ctx, s, g.Epoch, false); err != nil {
 		return err
 	}
 	o.Env, o.Spill = s.Env(), g.Limits()
@@ -86,11 +72,6 @@ func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error)
 	for _, uri := range g.Scores {
 		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})
 	}
-	if o.Out, err = g.OpenSibling(s, o.In.URI); err != nil {
-		return err
-	}
-	g.Place(s, g.Epoch, false)
-	o.Env = s.Env()
 	r, err := group.Run(ctx, o)
 	return settings.FinishStage(s, r, r, err)
 }

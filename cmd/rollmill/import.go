@@ -78,7 +78,13 @@ stands for a missing score.
   rollmill import --from atif --in jobs/run-7 --check
 
 ` + importFindings(),
-	Body:  cli.With(newImportSettings, runImport),
+	Body: cli.With(func() *importSettings {
+		return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
+			RunPlace: settings.RunPlace{Usage: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
+				"depend on it"},
+			Target:   settings.Target{Otherwise: "<root>/epoch-<epoch>/rollout"},
+			Spilling: settings.Spilling{What: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
+	}, runImport),
 	Parts: []cli.Command{importNATConfigCommand},
 }
 
@@ -102,14 +108,6 @@ type importSettings struct {
 	settings.Target
 	settings.Spilling
 	settings.Monitored
-}
-
-func newImportSettings() *importSettings {
-	return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
-		RunPlace: settings.RunPlace{Usage: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
-			"depend on it"},
-		Target:   settings.Target{Otherwise: "<root>/epoch-<epoch>/rollout"},
-		Spilling: settings.Spilling{What: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 }
 
 func (c *importSettings) Declare(d *plugin.Declarer) {
@@ -164,19 +162,14 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	}
 	r, err := convert.Import(ctx, o)
 	if err == nil && !r.UpToDate {
-		s.Say("%s", text(&r))
+		var b strings.Builder
+		_ = r.WriteSummary(&b) // a Builder does not fail
+		if len(r.Checks.Findings) > 0 {
+			b.WriteString("(rollmill import --check says what to do about findings)")
+		}
+		s.Say("%s", strings.TrimRight(b.String(), "\n"))
 	}
 	return settings.FinishStage(s, r.Report, r, err)
-}
-
-// text returns the summary of an import for people.
-func text(r *convert.ImportReport) string {
-	var b strings.Builder
-	_ = r.WriteSummary(&b) // a Builder does not fail
-	if len(r.Checks.Findings) > 0 {
-		b.WriteString("(rollmill import --check says what to do about findings)")
-	}
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // options returns the options of the stage, without its output.

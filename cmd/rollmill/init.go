@@ -38,18 +38,16 @@ and the answer, and writes a reward that compares with the answer.
   rollmill init mine --agent langgraph --from tasks.parquet`,
 	Args:        "[FOLDER]",
 	ArgSettings: []string{"out"},
-	Body:        cli.With(newInitSettings, runInit),
+	Body: cli.With(func() *initSettings {
+		return &initSettings{Choices: starter.Choices{Agent: starter.Agents[0], Engine: starter.Sandbox, Model: "my-model"},
+			Folder: "."}
+	}, runInit),
 }
 
 type initSettings struct {
 	starter.Choices
 	From   string
 	Folder string
-}
-
-func newInitSettings() *initSettings {
-	return &initSettings{Choices: starter.Choices{Agent: starter.Agents[0], Engine: starter.Sandbox, Model: "my-model"},
-		Folder: "."}
 }
 
 func (c *initSettings) Declare(d *plugin.Declarer) {

@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 var jobCommand = cli.Command{
@@ -89,7 +95,13 @@ func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, rece
 			return "", nil, nil, err
 		}
 	}
-	ledger, err = c.findLedger(ctx, in, r)
+	uri, err := c.ledgerURI(ctx, in, r)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if ledger, err = storage.Open(ctx, uri); err != nil {
+		err = cli.Usagef("", "--ledger: %w", err)
+	}
 	return in, receipt, ledger, err
 }
 
@@ -138,4 +150,62 @@ func (c *jobSettings) one(ctx context.Context, s *cli.Session, verb string) erro
 		state = r.Receipt.State
 	}
 	return s.Result(state, r)
+}
+
+// adopt reads the receipt in b and takes the backend and its target from it, except
+// where flags give them. So a user who can read the receipt can query the job
+// from any folder. It returns the receipt, or nil when there is none.
+func (c *jobSettings) adopt(ctx context.Context, s *cli.Session, b *storage.Bucket) (*receipts.Receipt, error) {
+	r, err := submit.ReadReceipt(ctx, b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // reported by the caller that needs it
+	}
+	if err != nil || r.Target == nil {
+		return r, err
+	}
+	if !s.Given("backend") {
+		c.Backend.Name = r.Target.Backend
+	}
+	if c.Backend.Name != r.Target.Backend {
+		return r, nil
+	}
+	_, settings, err := c.Backend.Get()
+	if err == nil {
+		plugin.Adopt(settings, s.Given, r.Target.Address, r.Target.Model)
+	}
+	return r, err
+}
+
+// ledgerURI returns the URI of a job's ledger: --ledger, else the one in the receipt,
+// else the one that submit would find. in is the receipt's URI, or "".
+func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *receipts.Receipt) (string, error) {
+	switch {
+	case c.Ledger != "":
+		return c.Ledger, nil
+	case r != nil && r.Ledger != "" && runroot.Follows(in, r.Ledger):
+		b, err := storage.Open(ctx, r.Ledger)
+		if err != nil {
+			return "", cli.Usagef("", "--ledger: %w", err)
+		}
+		if held, err := submit.Holds(ctx, b, r.Key); err != nil || held || r.RunID == "" {
+			return r.Ledger, err
+		}
+	case r != nil && r.Ledger != "" && r.RunID == "":
+		return "", fault.Invalid(storage.Redact(in), "name it with --ledger URI", nil,
+			"the receipt's ledger, %q, is in another store and is not used", r.Ledger)
+	}
+	if r != nil && r.RunID != "" {
+		return settings.FindLedger(ctx, c.Ledger, c.Place.Root, in, manifest.Run{ID: r.RunID, Root: r.Ledger}, "")
+	}
+	if in != "" && r == nil { // in is a dataset, for job list
+		d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
+		if err == nil && d.Run.ID != "" {
+			return settings.FindLedger(ctx, c.Ledger, c.Place.Root, in, d.Run, c.Place.Root)
+		}
+	}
+	_, root := c.Place.Both()
+	if in != "" && c.Place.Root == "" {
+		root = runroot.Of(in)
+	}
+	return root, nil
 }

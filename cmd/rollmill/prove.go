@@ -34,7 +34,10 @@ The exit code is 4 if a number differs, and if nothing could be computed again. 
 	Folders:     true,
 	ArgSettings: []string{"in"},
 	Scans:       true,
-	Body:        cli.With(newProveSettings, runProve),
+	Body: cli.With(func() *proveSettings {
+		return &proveSettings{Source: settings.Source{Does: "prove the epoch, the run or the dataset", Looks: true},
+			Spilling: settings.Spilling{What: "what is made again"}}
+	}, runProve),
 }
 
 type proveSettings struct {
@@ -42,11 +45,6 @@ type proveSettings struct {
 	Programs bool
 	settings.Spilling
 	settings.Monitored
-}
-
-func newProveSettings() *proveSettings {
-	return &proveSettings{Source: settings.Source{Does: "prove the epoch, the run or the dataset", Looks: true},
-		Spilling: settings.Spilling{What: "what is made again"}}
 }
 
 func (o *proveSettings) Declare(d *plugin.Declarer) {
@@ -80,17 +78,10 @@ func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
 			return submit.List(ctx, ledger, settings.Names(ledger), env.Clock)
 		},
 		Stages: prove.Stages{
-			Score: func() score.Options { return newScoreSettings().Options },
-			Group: func() group.Options {
-				g := newGroupSettings().Options
-				g.Spill = o.Limits()
-				return g
-			},
-			Curate: func() curate.Options {
-				c := newCurateSettings().Options
-				c.Spill = o.Limits()
-				return c
-			},
+			Score:  func() score.Options { return newScoreSettings().Options },
+			Group:  func() group.Options { return newGroupSettings().Options },
+			Curate: func() curate.Options { return newCurateSettings().Options },
+			Spill:  o.Limits(),
 		}})
 	if err != nil {
 		return err

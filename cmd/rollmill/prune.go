@@ -38,18 +38,16 @@ prune dies, the next prune finishes its work.
   rollmill prune runs/demo --keep-epochs 3 --keep-best 2 --apply`,
 	Args:        "ROOT",
 	ArgSettings: []string{"root"},
-	Body:        cli.With(newPruneSettings, runPrune),
+	Body: cli.With(func() *pruneSettings {
+		return &pruneSettings{RunPlace: settings.RunPlace{Heading: plugin.Input},
+			PruneOptions: tidy.PruneOptions{Drop: []string{"rollout"}, Grace: 24 * time.Hour}}
+	}, runPrune),
 }
 
 type pruneSettings struct {
 	settings.RunPlace
 	tidy.PruneOptions
 	Apply bool
-}
-
-func newPruneSettings() *pruneSettings {
-	return &pruneSettings{RunPlace: settings.RunPlace{Heading: plugin.Input},
-		PruneOptions: tidy.PruneOptions{Drop: []string{"rollout"}, Grace: 24 * time.Hour}}
 }
 
 func (o *pruneSettings) Declare(d *plugin.Declarer) {
@@ -68,10 +66,10 @@ func (o *pruneSettings) Declare(d *plugin.Declarer) {
 }
 
 func runPrune(ctx context.Context, s *cli.Session, o *pruneSettings) error {
-	if o.RunPlace.Run == "" && o.RunPlace.Root == "" {
-		return cli.Usagef("name the run's folder: rollmill prune ROOT", "no run")
+	var err error
+	if o.PruneOptions.Root, err = o.Folder("prune ROOT"); err != nil {
+		return err
 	}
-	_, o.PruneOptions.Root = o.Both()
 	o.Rewards = func(ctx context.Context) (map[int]float64, error) {
 		run, err := report.Make(ctx, report.Options{Root: o.PruneOptions.Root, NoFiles: true})
 		return run.MeanRewards(), err

@@ -26,16 +26,14 @@ and other fields), more (it asks where it had ended) or end (it ends where it ha
 asked).
 
   rollmill replay --in runs/demo/epoch-0/rollout --agent 'command: python agent.py'`,
-	Body: cli.With(newReplaySettings, runReplay),
+	Body: cli.With(func() *replaySettings {
+		return &replaySettings{Source: settings.Source{Does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(builtin.All, "chat")}}
+	}, runReplay),
 }
 
 type replaySettings struct {
 	settings.Source
 	rollout.Options
-}
-
-func newReplaySettings() *replaySettings {
-	return &replaySettings{Source: settings.Source{Does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(builtin.All, "chat")}}
 }
 
 func (o *replaySettings) Declare(d *plugin.Declarer) {

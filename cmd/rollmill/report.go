@@ -31,7 +31,9 @@ own, named after its folder.
 	Args:        "ROOT",
 	ArgSettings: []string{"root"},
 	Scans:       true,
-	Body:        cli.With(newReportSettings, runReport),
+	Body: cli.With(func() *reportSettings {
+		return &reportSettings{RunPlace: settings.RunPlace{Heading: plugin.Input}}
+	}, runReport),
 }
 
 type reportSettings struct {
@@ -39,10 +41,6 @@ type reportSettings struct {
 	Out     string
 	NoFiles bool
 	settings.Monitored
-}
-
-func newReportSettings() *reportSettings {
-	return &reportSettings{RunPlace: settings.RunPlace{Heading: plugin.Input}}
 }
 
 func (o *reportSettings) Declare(d *plugin.Declarer) {
@@ -54,10 +52,10 @@ func (o *reportSettings) Declare(d *plugin.Declarer) {
 }
 
 func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
-	if o.Run == "" && o.Root == "" {
-		return cli.Usagef("name the run's folder: rollmill report ROOT", "no run")
+	root, err := o.Folder("report ROOT")
+	if err != nil {
+		return err
 	}
-	_, root := o.Both()
 	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles, Page: true})
 	if err != nil {
 		return err

@@ -29,20 +29,18 @@ command of --exec ends.
 
   rollmill sandbox --dir runs/sandbox
   rollmill sandbox --listen 127.0.0.1:0 --exec 'rollmill train --config rollmill.yaml --set submit.backend=art --set submit.url=$ROLLMILL_SANDBOX_URL'`,
-	Body: cli.With(newSandboxSettings, runSandbox),
+	Body: cli.With(func() *sandboxSettings {
+		return &sandboxSettings{
+			Options: sandbox.Options{BaseModel: sandbox.DefaultBaseModel, LearningRateScale: 1},
+			Listen:  "127.0.0.1:7999",
+		}
+	}, runSandbox),
 }
 
 type sandboxSettings struct {
 	sandbox.Options
 	Listen, Exec string
 	ExecEnv      []string
-}
-
-func newSandboxSettings() *sandboxSettings {
-	return &sandboxSettings{
-		Options: sandbox.Options{BaseModel: sandbox.DefaultBaseModel, LearningRateScale: 1},
-		Listen:  "127.0.0.1:7999",
-	}
 }
 
 func (o *sandboxSettings) Declare(d *plugin.Declarer) {

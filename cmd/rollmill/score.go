@@ -51,25 +51,21 @@ type scoreSettings struct {
 	Only       []string
 	From       string
 	Validation bool
-	Epoch      *int
 	Epochs     settings.EpochRange
 	judges     settings.Judge
-	settings.RunPlace
-	settings.Source
-	settings.Target
-	settings.Monitored
+	settings.Stage
 }
 
 func newScoreSettings() *scoreSettings {
 	return &scoreSettings{
 		Options: score.Options{Registry: rewards.All, Open: settings.OpenScored},
-		Source:  settings.Source{Does: "read trajectories, or scores to keep and add to,"},
-		Target:  settings.Target{Otherwise: "the sibling \"score\" of the input"},
+		Stage: settings.Stage{Source: settings.Source{Does: "read trajectories, or scores to keep and add to,"},
+			Target: settings.Target{Otherwise: "the sibling \"score\" of the input"}},
 	}
 }
 
 func (c *scoreSettings) Declare(d *plugin.Declarer) {
-	d.Include(&c.Source)
+	c.DeclareInput(d)
 	d.Include(&c.Options)
 	d.Heading(plugin.Rows)
 	d.Strings(&c.Only, "only",
@@ -81,13 +77,9 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 		"score held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
-	d.OptionalInt(&c.Epoch, "epoch",
-		"read and write in the folder of epoch `N` of --root, when --in names no dataset; with --as or --out, in that of its last refill").Common()
 	d.String((*string)(&c.Epochs), "epochs", "score these epochs of --root, a `RANGE` such as 3..7 or 3..").Common()
-	d.Include(&c.RunPlace)
-	d.Include(&c.Target)
+	c.DeclareOutput(d)
 	d.String(&c.Target.As, "as", "name the dataset `NAME`, in the folder of the input").Shown("score").Common()
-	d.Include(&c.Monitored)
 }
 
 func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
@@ -105,15 +97,7 @@ func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, judging *score.Judging) (stages.Report, error) {
 	o := c.Options
 	var err error
-	if (c.As != "" || c.Target.URI != "") && !c.Validation {
-		o.In, err = c.LastInput(ctx, s, c.Source, epoch)
-	} else {
-		o.In, err = c.RunPlace.Input(s, c.Source, epoch, c.Validation)
-	}
-	if err != nil {
-		return stages.Report{}, err
-	}
-	if o.Out, err = c.Target.OpenSibling(s, o.In.URI); err != nil {
+	if o.In, o.Out, err = c.Places(ctx, s, epoch, c.Validation); err != nil {
 		return stages.Report{}, err
 	}
 	if judging != nil {
@@ -123,7 +107,6 @@ func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, j
 	}
 	o.Only = c.Only
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
-	c.Place(s, epoch, c.Validation)
 	o.Env = s.Env()
 	defer settings.CollectEvenly()()
 	return score.Run(ctx, o)

@@ -27,7 +27,10 @@ but readers of plain Parquet would read them as rows. Parts that a command with
   rollmill seal --root runs/demo --epoch 0 --stage rollout
   rollmill seal --in runs/demo/epoch-0/validation/score`,
 	Scans: true,
-	Body:  cli.With(newSealSettings, runSeal),
+	Body: cli.With(func() *sealSettings {
+		return &sealSettings{Source: settings.Source{Does: "read the dataset"},
+			RunPlace: settings.RunPlace{Heading: plugin.Input, Usage: "name the run `NAME`"}}
+	}, runSeal),
 }
 
 // sealSettings name a dataset by its URI, or by the run, the epoch and the stage.
@@ -40,11 +43,6 @@ type sealSettings struct {
 
 // shardedStages are the stages whose output is a dataset of shards.
 var shardedStages = []string{"rollout", "score", "group", "curate"}
-
-func newSealSettings() *sealSettings {
-	return &sealSettings{Source: settings.Source{Does: "read the dataset"},
-		RunPlace: settings.RunPlace{Heading: plugin.Input, Usage: "name the run `NAME`"}}
-}
 
 func (c *sealSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Source)

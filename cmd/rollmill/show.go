@@ -50,7 +50,10 @@ long output goes through $PAGER, by default less -R.`,
 	Args:        "URI",
 	ArgSettings: []string{"in"},
 	Scans:       true,
-	Body:        cli.With(newShowSettings, runShow),
+	Body: cli.With(func() *showSettings {
+		return &showSettings{Source: settings.Source{Does: "show the dataset", Looks: true}, Options: show.Options{Rows: 5},
+			Format: formatText}
+	}, runShow),
 }
 
 type showSettings struct {
@@ -68,11 +71,6 @@ const (
 	formatMarkdown = "markdown"
 	formatJSON     = "json"
 )
-
-func newShowSettings() *showSettings {
-	return &showSettings{Source: settings.Source{Does: "show the dataset", Looks: true}, Options: show.Options{Rows: 5},
-		Format: formatText}
-}
 
 func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Source)

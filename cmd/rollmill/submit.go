@@ -252,7 +252,7 @@ func (c *submitSettings) places(ctx context.Context, s *cli.Session) (in stages.
 		}
 		out = cmp.Or(out, c.Place.Layout().Stage(*c.Epoch, s.Command))
 	}
-	if in, err = c.Place.Input(s, from, c.Epoch, false); err != nil {
+	if in, err = from.Open(s); err != nil {
 		return in, out, root, err
 	}
 	dir, _ := storage.Split(in.URI)

@@ -35,7 +35,7 @@ the trainer, as train does, unless rollout.url and rollout.model are set.
   rollmill try 8 --config rollmill.yaml --example-count 3 --set rollout.agent='command: ./agent2'`,
 	Args:        "[N]",
 	ArgSettings: []string{"attempts"},
-	Body:        cli.With(newTrySettings, runTry),
+	Body:        cli.With(func() *trySettings { return &trySettings{Attempts: 4, Examples: 1} }, runTry),
 }
 
 // trySettings are the settings of try itself; those of the stages are in their
@@ -45,8 +45,6 @@ type trySettings struct {
 	Policy             string
 	settings.RunPlace
 }
-
-func newTrySettings() *trySettings { return &trySettings{Attempts: 4, Examples: 1} }
 
 func (c *trySettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)

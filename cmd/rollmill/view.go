@@ -36,7 +36,9 @@ examples that one run solved and another did not. The key ? shows all keys.
 	Args:        "URI",
 	Folders:     true,
 	ArgSettings: []string{"root"},
-	Body:        cli.With(newViewSettings, runView),
+	Body: cli.With(func() *viewSettings {
+		return &viewSettings{RunPlace: settings.RunPlace{Heading: plugin.Input}, Listen: "127.0.0.1:0"}
+	}, runView),
 }
 
 type viewSettings struct {
@@ -44,10 +46,6 @@ type viewSettings struct {
 	Listen string
 	Open   bool
 	Prices history.Prices
-}
-
-func newViewSettings() *viewSettings {
-	return &viewSettings{RunPlace: settings.RunPlace{Heading: plugin.Input}, Listen: "127.0.0.1:0"}
 }
 
 func (o *viewSettings) Declare(d *plugin.Declarer) {

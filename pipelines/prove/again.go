@@ -27,6 +27,7 @@ type Stages struct {
 	Score  func() score.Options
 	Group  func() group.Options
 	Curate func() curate.Options
+	Spill  stages.Spill // of groups whose rows are not adjacent
 }
 
 // drawn is the parameter of a plan that curate drew from a task file by pass rates. Such a
@@ -54,7 +55,7 @@ func (s Stages) again(ctx context.Context, d *dataset.Dataset, out string, progr
 		_, err = score.Run(ctx, o)
 	case "group":
 		o := s.Group()
-		o.Out.URI = out
+		o.Out.URI, o.Spill = out, s.Spill
 		if err := restore(&o, d.Params); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (s Stages) again(ctx context.Context, d *dataset.Dataset, out string, progr
 		_, err = group.Run(ctx, o)
 	case "curate":
 		o := s.Curate()
-		o.Out.URI = out
+		o.Out.URI, o.Spill = out, s.Spill
 		if err := restore(&o, d.Params, from["holdout"]...); err != nil {
 			return err
 		}

@@ -40,33 +40,28 @@ func FindLedger(ctx context.Context, named, root, in string, r manifest.Run, oth
 	return runroot.Find(ctx, in, r, hints...)
 }
 
-// OpenLedger opens a ledger and sets it in o.
+// OpenLedger opens a ledger and sets it in o. It refuses a store in which two processes could
+// start the same submission, or one could overwrite what another has recorded.
 func OpenLedger(ctx context.Context, uri string, o *submit.Options) error {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return cli.Usagef("", "--ledger: %w", err)
 	}
 	o.Ledger, o.Keys, o.LedgerURI = b, Names(b), reachable(b)
-	return checkExclusive(ctx, b, o.DryRun)
-}
-
-// checkExclusive refuses a store in which two processes could start the same
-// submission, or one could overwrite what another has recorded.
-func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) error {
-	if dryRun {
+	if o.DryRun {
 		return nil
 	}
-	exclusive, err := ledger.Exclusive(ctx)
+	exclusive, err := b.Exclusive(ctx)
+	if err == nil && !exclusive {
+		err = cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill check --store URI` tests "+
+			"whether a store is suitable",
+			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could "+
+				"be trained twice", b.URI())
+	}
 	if err != nil {
 		return err
 	}
-	if !exclusive {
-		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill check --store URI` tests "+
-			"whether a store is suitable",
-			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could "+
-				"be trained twice", ledger.URI())
-	}
-	return ledger.Replaces(ctx)
+	return b.Replaces(ctx)
 }
 
 // Names returns a function that lists a bucket's keys.

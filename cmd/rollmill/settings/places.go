@@ -157,17 +157,8 @@ func (p *RunPlace) Curated(ctx context.Context, epoch int) (string, error) {
 	return storage.Join(dir, "curate"), err
 }
 
-// Input returns what a stage reads: the dataset that is named, else the output of
-// the previous stage in the epoch that is named.
-func (p *RunPlace) Input(s *cli.Session, in Source, epoch *int, validation bool) (stages.Input, error) {
-	if in.URI == "" && epoch != nil {
-		in.URI = p.Layout().Input(*epoch, s.Command, validation)
-	}
-	return in.Open(s)
-}
-
-// LastInput is input of the epoch's last refill: what trained. It is for output beside that of the
-// stages; a stage itself, given again, reads what it read before.
+// LastInput returns the dataset that is named, else what a stage reads in the last refill of the
+// epoch that is named: what trained.
 func (p *RunPlace) LastInput(ctx context.Context, s *cli.Session, in Source, epoch *int) (stages.Input, error) {
 	if in.URI == "" && epoch != nil {
 		dir, name := storage.Split(p.Layout().Input(*epoch, s.Command, false))
@@ -178,6 +169,57 @@ func (p *RunPlace) LastInput(ctx context.Context, s *cli.Session, in Source, epo
 		in.URI = storage.Join(dir, name)
 	}
 	return in.Open(s)
+}
+
+// Stage is what a stage asks for that reads a dataset and writes another beside it.
+type Stage struct {
+	Source
+	Epoch *int
+	RunPlace
+	Target
+	Monitored
+}
+
+// DeclareInput declares what is read, and DeclareOutput where it is and what is written.
+func (t *Stage) DeclareInput(d *plugin.Declarer) {
+	d.Include(&t.Source)
+	d.Heading(plugin.Input)
+	d.OptionalInt(&t.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset; with an --out "+
+		"of its own, in that of its last refill").Common()
+}
+
+func (t *Stage) DeclareOutput(d *plugin.Declarer) {
+	d.Include(&t.RunPlace)
+	d.Include(&t.Target)
+	d.Include(&t.Monitored)
+}
+
+// Places returns what the stage reads and writes, and tells the session where. With an output of its
+// own it reads the last refill; a stage itself, given again, reads what it read before.
+func (t *Stage) Places(ctx context.Context, s *cli.Session, epoch *int, validation bool) (in stages.Input, out stages.Output, err error) {
+	from := t.Source
+	if t.As+t.Target.URI != "" && !validation {
+		in, err = t.LastInput(ctx, s, from, epoch)
+	} else {
+		if from.URI == "" && epoch != nil {
+			from.URI = t.Layout().Input(*epoch, s.Command, validation)
+		}
+		in, err = from.Open(s)
+	}
+	if err == nil {
+		out, err = t.OpenSibling(s, in.URI)
+	}
+	t.Place(s, epoch, validation)
+	return in, out, err
+}
+
+// Folder returns the run's folder, which a command must name: its synopsis is the hint.
+func (p *RunPlace) Folder(synopsis string) (string, error) {
+	if p.Run == "" && p.Root == "" {
+		return "", cli.Usagef("name the run's folder: rollmill "+synopsis, "no run")
+	}
+	_, root := p.Both()
+	return root, nil
 }
 
 // Both returns the run's name and folder; each defaults to a value derived from
