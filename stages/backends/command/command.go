@@ -91,7 +91,7 @@ type Config struct {
 	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
 }
 
-// Trainer is a backends.Trainer, a Follower and a Canceller.
+// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg   Config
 	files *file.Trainer // of Config.Forms; nil without any

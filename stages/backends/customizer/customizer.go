@@ -42,7 +42,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Trainer is a backends.Trainer, a Follower and a Canceller.
+// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg    Config
 	entity *remote.Client

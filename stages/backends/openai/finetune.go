@@ -92,8 +92,8 @@ func (c Config) validate() error {
 	return c.checkHyperparameters(bad)
 }
 
-// limits are the bounds of each hyperparameter: for numbers, the smallest and
-// largest.
+// limits are the bounds of each hyperparameter: the smallest number, or 0 for
+// any above it, and the largest.
 var limits = map[string]struct {
 	min, max float64
 	of       string // "" for every method
@@ -109,17 +109,19 @@ func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) 
 			return bad("", "%s has no hyperparameter %q", c.Method, name)
 		}
 		n, isNumber := backends.Number(v)
-		if isNumber && l.max > 0 && (!(n >= l.min && n <= l.max) || n == 0) { // NaN is in no range
-			return bad("", "%s %v: must be from %g to %g, not 0", name, v, l.min, l.max)
-		}
-		if !isNumber && v != "auto" && name != "reasoning_effort" {
+		switch {
+		case !isNumber && v != "auto":
 			return bad("", "%s %v: must be a number or auto", name, v)
+		case isNumber && l.min == 0 && !(n > 0 && n <= l.max): // NaN is in no range
+			return bad("", "%s %v: must be more than 0, and at most %g", name, v, l.max)
+		case isNumber && !(n >= l.min && n <= l.max):
+			return bad("", "%s %v: must be from %g to %g", name, v, l.min, l.max)
 		}
 	}
 	return nil
 }
 
-// Trainer is a backends.Trainer, a Follower and a Canceller.
+// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg    Config
 	http   *http.Client

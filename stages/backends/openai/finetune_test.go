@@ -288,16 +288,17 @@ func TestPreflightRefuses(t *testing.T) {
 func TestInvalidSettings(t *testing.T) {
 	const url = "http://tune.test/v1"
 	for what, c := range map[string]openai.Config{
-		"no model to train":                  {},
-		"no service to train at":             {Model: "m"},
-		"unknown method":                     {Model: "m", Method: "reinforcement"},
-		"base URL":                           {Model: "m", BaseURL: "api.openai.com"},
-		"no hyperparameter":                  {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"beta": 0.1}},
-		"n_epochs NaN: must be from 1 to 50": {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": math.NaN()}},
-		"must be from 1 to 50":               {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": 51}},
-		"a number or auto":                   {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": "many"}},
-		"at most 64":                         {Model: "m", BaseURL: url, Suffix: strings.Repeat("x", 65)},
-		"validation share":                   {Model: "m", BaseURL: url, Validation: 1},
+		"no model to train":                     {},
+		"no service to train at":                {Model: "m"},
+		"unknown method":                        {Model: "m", Method: "reinforcement"},
+		"base URL":                              {Model: "m", BaseURL: "api.openai.com"},
+		"no hyperparameter":                     {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"beta": 0.1}},
+		"n_epochs NaN: must be from 1 to 50":    {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": math.NaN()}},
+		"n_epochs 51: must be from 1 to 50":     {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": 51}},
+		"0: must be more than 0, and at most 2": {Model: "m", BaseURL: url, Method: openai.DPO, Hyperparameters: map[string]any{"beta": 0}},
+		"a number or auto":                      {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": "many"}},
+		"at most 64":                            {Model: "m", BaseURL: url, Suffix: strings.Repeat("x", 65)},
+		"validation share":                      {Model: "m", BaseURL: url, Validation: 1},
 	} {
 		if _, err := openai.New(c); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
