@@ -242,7 +242,6 @@ var givers = []struct {
 	{"cmd/rollmill/job", []string{"job status", "job wait", "job cancel"}},
 	{"cmd/rollmill/settings/echo.go", []string{"submit", "train"}},
 	{"cmd/rollmill/import_files.go", []string{"import"}},
-	{"cmd/rollmill/natconfig.go", []string{"import nat-config"}},
 }
 
 // of other programs, by the text before or after the flag.

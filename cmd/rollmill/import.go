@@ -85,7 +85,6 @@ stands for a missing score.
 			Target:   settings.Target{Otherwise: "<root>/epoch-<epoch>/rollout"},
 			Spilling: settings.Spilling{What: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 	}, runImport),
-	Parts: []cli.Command{importNATConfigCommand},
 }
 
 // importFindings returns a line for each finding of the report.

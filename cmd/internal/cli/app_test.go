@@ -38,11 +38,7 @@ func sample() *App {
 		Usage: "grind corn", DataFlow: "corn -> flour", Version: "1",
 		Commands: []Command{
 			command("grind", ""), command("show", "URI", "in"), command("explain", "ID"),
-			func() Command {
-				both := command("mix", "")
-				both.Parts = []Command{command("mix dry", "URI", "in")}
-				return both
-			}(),
+			{Name: "mix", Heading: "Commands", Usage: "mix flour", Parts: []Command{command("mix dry", "URI", "in"), command("mix wet", "")}},
 			{Name: "job", Heading: "Others", Usage: "handle jobs", Parts: []Command{command("job list", ""), command("job wait", "")}},
 			Completion(),
 		},
@@ -68,7 +64,7 @@ func TestSettings(t *testing.T) {
 		{"--json grind --rows 2 --clean --grain-size coarse", `{"In":"","Size":"coarse","Rows":2,"Clean":true}`},
 		{"show x --json --set show.rows=3", `{"In":"x","Size":"fine","Rows":3,"Clean":false}`},
 		{"job list", "job list"},
-		{"mix --rows 2 --json", `{"In":"","Size":"fine","Rows":2,"Clean":false}`},
+		{"mix wet --rows 2 --json", `{"In":"","Size":"fine","Rows":2,"Clean":false}`},
 		{"mix dry x --json", `{"In":"x","Size":"fine","Rows":5,"Clean":false}`},
 		{"mix --json dry --rows 2 x", `{"In":"x","Size":"fine","Rows":2,"Clean":false}`},
 	} {

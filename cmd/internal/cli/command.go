@@ -23,8 +23,7 @@ type Command struct {
 	Scans       bool     // it reads whole datasets outside the stages: the bytes that it moves are its progress
 	Body
 
-	// subcommands, each with a full name such as "job list"; a command with a Body of its own does something itself too
-	Parts []Command
+	Parts []Command // subcommands, each with a full name such as "job list", in the place of a Body
 }
 
 // Body is a command's settings and its function; see [With].

@@ -74,7 +74,7 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 	case l.global.Help:
 		_, err := io.WriteString(l.Out, cmd.brief(settings, own))
 		return err
-	case cmd.Parts != nil && (cmd.do == nil || len(args) > 0):
+	case cmd.Parts != nil:
 		return cmd.noPart(args)
 	}
 	session, err := l.session(ctx, cmd, args, settings, own)

@@ -12,6 +12,8 @@ import (
 func (cmd Command) extraHint(args []string, limit int, own []*option) string {
 	in := optionNamed(own, "in")
 	switch {
+	case cmd.Name == "import" && args[0] == "nat-config":
+		return "run `python -m rollmill.nat CONFIG.yml > rollmill.yaml`, of the Python package"
 	case strings.HasSuffix(args[limit], ".parquet"):
 		return "put a name with * in quotes, so that the shell does not replace it by several: --in 'FOLDER/*.parquet'"
 	case limit == 0 && strings.HasPrefix(args[len(args)-1], "-"):

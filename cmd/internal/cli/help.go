@@ -211,9 +211,7 @@ func (a *App) helpOn(args []string) (string, error) {
 }
 
 func (cmd Command) synopsis() string {
-	if cmd.Parts != nil && cmd.do != nil {
-		return fmt.Sprintf("rollmill %s [%s] [flags]", cmd.Name, strings.Join(cmd.partNames(), "|"))
-	} else if cmd.Parts != nil {
+	if cmd.Parts != nil {
 		return fmt.Sprintf("rollmill %s %s [flags]", cmd.Name, strings.Join(cmd.partNames(), "|"))
 	}
 	return strings.TrimSpace(fmt.Sprintf("rollmill %s [flags] %s", cmd.Name, cmd.Args))

@@ -36,10 +36,6 @@ func (cmd Command) noPart(args []string) error {
 	if len(args) == 0 || args[0] == "" {
 		return Usagef(advice, "%s: no subcommand; choose one of %s", cmd.Name, strings.Join(names, ", "))
 	}
-	if cmd.do != nil && optionNamed(cmd.options(), "in") != nil {
-		advice = "files are flags: --in " + args[0] +
-			"; put a name with * in quotes, so that the shell does not replace it by several"
-	}
 	return Usagef(plugin.Nearest(args[0], names, advice), "%s: there is no subcommand %q; it has %s", cmd.Name, args[0],
 		strings.Join(names, ", "))
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 
-// converted writes a NAT configuration and a task file, converts it, and returns
-// the config file. It runs in the folder of both.
-func converted(t *testing.T, nat string) string {
+// converted makes a folder with a task file, in which the test then runs, and
+// returns the config file of that name among those that rollmill.nat, in Python,
+// makes of NAT's configurations.
+func converted(t *testing.T, name string) string {
 	t.Helper()
+	config, err := filepath.Abs("../../python/tests/nat/" + name + ".rollmill.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"nat.yml": nat, "tasks.json": `[{"id":"a","question":"left"},{"id":"b","question":"right"}]`} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile("tasks.json", []byte(`[{"id":"a","question":"left"},{"id":"b","question":"right"}]`), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	if code, out, stderr := rollmill(t, "import", "nat-config", "nat.yml", "--out", "rollmill.yaml"); code != 0 || out != "rollmill.yaml" {
-		t.Fatalf("exit code %d, %s:\n%s", code, out, stderr)
-	}
-	return "rollmill.yaml"
+	return config
 }
 
 // choice asks the sandbox's model as a workflow would, and returns the first choice.
@@ -53,21 +53,6 @@ func choice(t *testing.T, url string, messages []any) any {
 	return answer.Choices[0]
 }
 
-// natART is a configuration that trains with ART, without what the test fills in.
-const natART = `
-eval:
-  general: {max_concurrency: 2, dataset: {_type: json, file_path: tasks.json}}
-  evaluators: {good: {_type: mine}}
-trajectory_builders: {b: {_type: openpipe_art_traj_builder, num_generations: 4}}
-trainer_adapters:
-  a:
-    _type: openpipe_art_trainer_adapter
-    backend: {ip: 127.0.0.1, port: "${ART_PORT}", name: demo, project: tictactoe, base_model: rollmill/sandbox}
-    training: {learning_rate: 1e-2}
-trainers: {t: {_type: openpipe_art_trainer}}
-finetuning: {enabled: true, trainer: t, trajectory_builder: b, trainer_adapter: a, reward_function: {name: good}, num_epochs: 2, output_dir: run}
-`
-
 // TestConvertedConfigTrains trains two epochs with a converted configuration: the
 // workflow is a server with NAT's protocol, the trainer is the sandbox.
 func TestConvertedConfigTrains(t *testing.T) {
@@ -90,7 +75,7 @@ func TestConvertedConfigTrains(t *testing.T) {
 			nattest.Value(n % 2),
 		}}
 	})
-	config := converted(t, natART)
+	config := converted(t, "two-epochs")
 	t.Setenv("NAT_SERVER", workflow.URL)
 	t.Setenv("ART_PORT", web.URL[strings.LastIndex(web.URL, ":")+1:])
 	code, out, stderr := rollmill(t, "train", "--config", config, "--set", "score.reward=good=expr:answer == '1' ? 1 : 0")
@@ -125,7 +110,7 @@ func TestRealWorkflowServerConverted(t *testing.T) {
 	}
 	served := strings.Replace(string(workflow), "model_name: rollmill/sandbox",
 		"model_name: demo\n    model_kwargs: {extra_body: {return_tokens_as_token_ids: true}}", 1)
-	config := converted(t, served+natART)
+	config := converted(t, "two-epochs")
 	if err := os.WriteFile("workflow.yml", []byte(served), 0o644); err != nil { // that server lacks NAT's package for ART
 		t.Fatal(err)
 	}
@@ -153,15 +138,6 @@ func checkCompleted(t *testing.T, path string) {
 	}
 }
 
-const natDPO = `
-eval: {general: {dataset: {_type: json, file_path: tasks.json}}}
-trajectory_builders: {b: {_type: dpo_traj_builder, min_score_diff: 0.1, max_pairs_per_turn: 2}}
-trainer_adapters:
-  a: {_type: nemo_customizer_trainer_adapter, entity_host: http://nemo.test, datastore_host: http://store.test, namespace: n, customization_config: meta/m@v1+A100}
-trainers: {t: {_type: nemo_customizer_trainer}}
-finetuning: {enabled: true, trainer: t, trajectory_builder: b, trainer_adapter: a, output_dir: run}
-`
-
 // TestConvertedConfigMakesPairs makes the preference pairs of a converted
 // configuration from a workflow's candidates, up to the file for Customizer.
 func TestConvertedConfigMakesPairs(t *testing.T) {
@@ -180,7 +156,7 @@ func TestConvertedConfigMakesPairs(t *testing.T) {
 		}
 		return &nattest.Play{Lines: append(lines, nattest.Value("done"))}
 	})
-	config := converted(t, natDPO)
+	config := converted(t, "pairs")
 	t.Setenv("NAT_SERVER", workflow.URL)
 	t.Setenv("ROLLMILL_CONFIG", config)
 	in := "run/epoch-0/rollout"

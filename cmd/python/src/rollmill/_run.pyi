@@ -863,7 +863,6 @@ def run(
     spill_dir: _Text | None = ...,
     spill_memory: int | None = ...,
     metrics_file: _Text | None = ...,
-    file: _Text | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,

@@ -23,11 +23,11 @@ var makeOptions = cli.Command{Name: "options", Heading: settings.KeepHeading, Se
 		return checkStages(o)
 	})}
 
-// TestConvertedConfigs checks that the config file of every NAT configuration
-// among the test data of natconfig has no unknown key, and only values that the
+// TestConvertedConfigs checks that the config files that rollmill.nat, in Python,
+// makes of NAT's configurations have no unknown key, and only values that the
 // stages take.
 func TestConvertedConfigs(t *testing.T) {
-	files, err := filepath.Glob("../../pipelines/natconfig/testdata/*.rollmill.yaml")
+	files, err := filepath.Glob("../python/tests/nat/*.rollmill.yaml")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%d configs, %v", len(files), err)
 	}
@@ -38,6 +38,7 @@ func TestConvertedConfigs(t *testing.T) {
 		}
 	}
 	t.Setenv("GENERATIONS", "4")
+	t.Setenv("ART_PORT", "7999")
 	t.Setenv("DATA", dir)
 	t.Setenv("CUSTOMIZER_HOST", "http://nemo.test")
 	t.Setenv("DATASTORE_HOST", "http://data-store.test")
