@@ -25,10 +25,10 @@ import (
 )
 
 var checkCommand = cli.Command{
-	Name:    "check",
-	Heading: settings.BeginHeading,
-	Usage:   "test the engine, the trainer, storage and programs before a run, or one store",
-	Needs:   "--config, the file of a run; or --store; or --oracle and --examples",
+	Name:     "check",
+	Heading:  settings.BeginHeading,
+	Usage:    "test the engine, the trainer, storage and programs before a run, or one store",
+	Required: "--config, the file of a run; or --store; or --oracle and --examples",
 	About: `Reads the config file as train does and tests everything that a run needs: the
 settings and programs of every stage, the task file, that storage creates an
 object only once, that the agent starts (it begins one attempt, which ends at its

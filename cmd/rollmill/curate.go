@@ -18,10 +18,10 @@ import (
 )
 
 var curateCommand = cli.Command{
-	Name:    "curate",
-	Heading: settings.StagesHeading,
-	Usage:   "select the trajectories to train on",
-	Needs:   "--in, or --root and --epoch",
+	Name:     "curate",
+	Heading:  settings.StagesHeading,
+	Usage:    "select the trajectories to train on",
+	Required: "--in, or --root and --epoch",
 	About: `Drops flat groups, from which nothing can be learned, and applies the chosen
 rules; a curriculum starts with the easiest groups and adds more with each epoch.
 The table _decisions records for every trajectory that it was kept, or the reason

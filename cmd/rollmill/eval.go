@@ -14,10 +14,10 @@ import (
 )
 
 var evalCommand = cli.Command{
-	Name:    "eval",
-	Heading: settings.MeasureHeading,
-	Usage:   "measure a policy on held-out examples by rollout and score, without training",
-	Needs:   "--examples and a policy, as for rollout, with the rewards in --config; or --in, with existing scores",
+	Name:     "eval",
+	Heading:  settings.MeasureHeading,
+	Usage:    "measure a policy on held-out examples by rollout and score, without training",
+	Required: "--examples and a policy, as for rollout, with the rewards in --config; or --in, with existing scores",
 	About: `Rollout and score take their settings from section validation of the config
 file, then from their own sections. The output is the mean reward and its spread,
 pass@k, and their confidence intervals over the examples, what one solved attempt

@@ -10,11 +10,11 @@ import (
 )
 
 var explainCommand = cli.Command{
-	Name:    "explain",
-	Heading: settings.LookHeading,
-	Usage:   "trace one trajectory from rollout to submission",
-	Needs:   "the id of a trajectory, and --in",
-	Args:    "TRAJECTORY",
+	Name:     "explain",
+	Heading:  settings.LookHeading,
+	Usage:    "trace one trajectory from rollout to submission",
+	Required: "the id of a trajectory, and --in",
+	Args:     "TRAJECTORY",
 	About: `Searches every dataset and receipt at the URI (a run, an epoch or a dataset) and
 the datasets that they were made from. The output is what rollout recorded, each
 reward, the group and the advantage, the rule of curate that dropped the

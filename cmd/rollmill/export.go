@@ -22,10 +22,10 @@ import (
 )
 
 var exportCommand = cli.Command{
-	Name:    "export",
-	Heading: settings.DataHeading,
-	Usage:   "write a dataset in the formats of other programs",
-	Needs:   "--in, or --root and --epoch; --to and --out",
+	Name:     "export",
+	Heading:  settings.DataHeading,
+	Usage:    "write a dataset in the formats of other programs",
+	Required: "--in, or --root and --epoch; --to and --out",
 	About: `Reads trajectories, scores, groups or a curated dataset; rows have the rewards and
 advantages of the dataset that is named. Trains nothing and records nothing: the
 kinds of file of submit --backend file are here too.

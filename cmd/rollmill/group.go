@@ -12,10 +12,10 @@ import (
 )
 
 var groupCommand = cli.Command{
-	Name:    "group",
-	Heading: settings.StagesHeading,
-	Usage:   "form groups by example and compute advantages",
-	Needs:   "--in, or --root and --epoch",
+	Name:     "group",
+	Heading:  settings.StagesHeading,
+	Usage:    "form groups by example and compute advantages",
+	Required: "--in, or --root and --epoch",
 	About: `All trajectories of one example in one epoch form a group. Failed and unscored
 trajectories are excluded, never scored as 0: their advantage is null, and they
 do not change the advantages of others. The rows of a group may be anywhere in

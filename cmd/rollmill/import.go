@@ -51,10 +51,10 @@ var importFormats = plugin.NewRegistry("importer", func() (list []importer) {
 }()...)
 
 var importCommand = cli.Command{
-	Name:    "import",
-	Heading: settings.DataHeading,
-	Usage:   "make a dataset of trajectories that other programs stored",
-	Needs:   "--from and --in",
+	Name:     "import",
+	Heading:  settings.DataHeading,
+	Usage:    "make a dataset of trajectories that other programs stored",
+	Required: "--from and --in",
 	About: `Takes the place of rollout: score, group, curate and submit read what it writes.
 Rewards, labels, preferences, token ids, logprobs and versions are imported where
 the format has them; whatever has no column is kept in metadata. Several attempts

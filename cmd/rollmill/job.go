@@ -21,10 +21,10 @@ import (
 )
 
 var jobCommand = cli.Command{
-	Name:    "job",
-	Heading: settings.KeepHeading,
-	Usage:   "inspect, wait for, cancel or list submissions",
-	Needs:   "--in, the receipt of a submission; or --ledger and --key",
+	Name:     "job",
+	Heading:  settings.KeepHeading,
+	Usage:    "inspect, wait for, cancel or list submissions",
+	Required: "--in, the receipt of a submission; or --ledger and --key",
 	About: `Works on any machine that can read the receipt and the ledger. The ledger is at
 --ledger, else at the URI in the receipt (if that is on a local disk, or in the
 receipt's own store), else in the folder above the receipt that holds the id of

@@ -11,10 +11,10 @@ import (
 )
 
 var refillCommand = cli.Command{
-	Name:    "refill",
-	Heading: settings.StagesHeading,
-	Usage:   "sample more attempts while too few groups give a training signal",
-	Needs:   "--config, a file with sections rollout, score, group and curate; --root and --epoch",
+	Name:     "refill",
+	Heading:  settings.StagesHeading,
+	Usage:    "sample more attempts while too few groups give a training signal",
+	Required: "--config, a file with sections rollout, score, group and curate; --root and --epoch",
 	About: `Dynamic sampling: while curate keeps fewer than --target-groups groups, the
 examples that its plan names are attempted again with the same policy, and the
 epoch is scored, grouped and curated again, up to --refill-rounds times. Only

@@ -13,10 +13,10 @@ import (
 )
 
 var replayCommand = cli.Command{
-	Name:    "replay",
-	Heading: settings.LookHeading,
-	Usage:   "run an agent on recorded answers, without an engine",
-	Needs:   "--in, and the agent",
+	Name:     "replay",
+	Heading:  settings.LookHeading,
+	Usage:    "run an agent on recorded answers, without an engine",
+	Required: "--in, and the agent",
 	About: `Starts the agent for each trajectory that did not fail, and reports what it does
 otherwise. A request that equals a recorded one gets its answer; the first that
 equals none ends the trajectory. Use it after a change of a tool or of the agent's

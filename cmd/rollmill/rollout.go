@@ -16,10 +16,10 @@ import (
 )
 
 var rolloutCommand = cli.Command{
-	Name:    "rollout",
-	Heading: settings.StagesHeading,
-	Usage:   "run an agent on each example and record every model call",
-	Needs:   "--examples, and an engine: --url and --model, or --policy with a receipt that names it",
+	Name:     "rollout",
+	Heading:  settings.StagesHeading,
+	Usage:    "run an agent on each example and record every model call",
+	Required: "--examples, and an engine: --url and --model, or --policy with a receipt that names it",
 	About: `The agent calls any OpenAI-compatible engine, through a proxy that records the
 sampled tokens and their logprobs. Finished trajectories are written to a journal
 every two seconds (--journal-every), and so are the answered calls of the others;

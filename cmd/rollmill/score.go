@@ -19,10 +19,10 @@ import (
 )
 
 var scoreCommand = cli.Command{
-	Name:    "score",
-	Heading: settings.StagesHeading,
-	Usage:   "compute named rewards from stored trajectories",
-	Needs:   "--in, or --root and --epoch or --epochs; at least one --reward",
+	Name:     "score",
+	Heading:  settings.StagesHeading,
+	Usage:    "compute named rewards from stored trajectories",
+	Required: "--in, or --root and --epoch or --epochs; at least one --reward",
 	About: `A reward is a finite number, or null with the reason; a failed trajectory is
 never scored. If the input is scores instead of trajectories, their named rewards
 are kept and the total is recomputed.

@@ -14,10 +14,10 @@ import (
 )
 
 var sealCommand = cli.Command{
-	Name:    "seal",
-	Heading: settings.KeepHeading,
-	Usage:   "write the manifest of a dataset whose shards are complete",
-	Needs:   "--in; or --root, --epoch and --stage",
+	Name:     "seal",
+	Heading:  settings.KeepHeading,
+	Usage:    "write the manifest of a dataset whose shards are complete",
+	Required: "--in; or --root, --epoch and --stage",
 	About: `The last shard to finish does this, and so does every reader. Use seal when the
 shards ran elsewhere, or to list the missing ones (exit code 4). If the dataset is
 complete, seal also removes parts that killed writers left: no record names them,

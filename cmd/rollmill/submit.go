@@ -28,10 +28,10 @@ import (
 )
 
 var submitCommand = cli.Command{
-	Name:    "submit",
-	Heading: settings.StagesHeading,
-	Usage:   "submit a curated dataset to a trainer, never twice",
-	Needs:   "--in, or --root and --epoch; a trainer: --backend and its address, such as --url for art",
+	Name:     "submit",
+	Heading:  settings.StagesHeading,
+	Usage:    "submit a curated dataset to a trainer, never twice",
+	Required: "--in, or --root and --epoch; a trainer: --backend and its address, such as --url for art",
 	About: `A batch is never trained twice: every submission is recorded in the ledger before
 it is sent. If the command is run again, it attaches to the existing job, or says
 what to do (exit code 6). It prints the URI of the receipt, which rollout --policy

@@ -23,10 +23,10 @@ import (
 )
 
 var trainCommand = cli.Command{
-	Name:    "train",
-	Heading: settings.StagesHeading,
-	Usage:   "run all stages for several epochs in one process",
-	Needs:   "--config, a file with sections rollout, score, group, curate and submit",
+	Name:     "train",
+	Heading:  settings.StagesHeading,
+	Usage:    "run all stages for several epochs in one process",
+	Required: "--config, a file with sections rollout, score, group, curate and submit",
 	About: `Each stage takes its settings from its own section of the config file. Datasets
 have the same URIs as with the five commands, so the commands can finish a run
 that train started, and the reverse. If it is killed, the same command continues

@@ -18,10 +18,10 @@ import (
 )
 
 var trialCommand = cli.Command{
-	Name:    "try",
-	Heading: settings.BeginHeading,
-	Usage:   "make a few attempts and show them on one screen; nothing is kept",
-	Needs:   "--config, the file of a run",
+	Name:     "try",
+	Heading:  settings.BeginHeading,
+	Usage:    "make a few attempts and show them on one screen; nothing is kept",
+	Required: "--config, the file of a run",
 	About: `Runs rollout, score and group with the settings that train would use, on the
 first examples, and prints each attempt with its rewards, advantage, tokens and
 failure, what an epoch would cost, and the best and the worst conversation.

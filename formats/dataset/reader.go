@@ -239,7 +239,7 @@ func (r *Reader[T]) open() error {
 func (r *Reader[T]) begin(f *parquet.File, part int, first, rows int64) (of partReading[T]) {
 	of.cur, of.err = r.rows(f, first, rows)
 	if this, follows := of.cur.(reader.Follower); follows && of.err == nil {
-		this.Then(func() reader.Follower { return r.beginNext(part) })
+		this.PrefetchNext(func() reader.Follower { return r.beginNext(part) })
 	}
 	return of
 }
@@ -320,7 +320,7 @@ func (d *Dataset) checkPart(f *parquet.File, p manifest.Part, place string) erro
 	if d.plain != nil {
 		return nil
 	}
-	marks, err := schema.ParseMarks(f.Noted(schema.MarksKey))
+	marks, err := schema.ParseMarks(f.KeyValue(schema.MarksKey))
 	if err != nil {
 		return fault.Invalid(place, "", err, "the footer's metadata %q is damaged", schema.MarksKey)
 	}

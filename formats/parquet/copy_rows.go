@@ -144,11 +144,11 @@ func rowRanges(f *layout.File, at []int64) (out []rowRange, bytes int64, err err
 }
 
 // Holds reports whether rows of f are still to be copied. It may be asked about
-// f.Bare() instead.
+// f.WithoutMetadata() instead.
 func (w *Writer[T]) Holds(f *layout.File) bool {
-	of := func(p rowRange) bool { return p.f.Bare() == f.Bare() }
+	of := func(p rowRange) bool { return p.f.WithoutMetadata() == f.WithoutMetadata() }
 	return slices.ContainsFunc(w.current.ranges, of) || slices.ContainsFunc(w.endingRanges, of) ||
-		slices.Contains(w.sources, f.Bare())
+		slices.Contains(w.sources, f.WithoutMetadata())
 }
 
 // batches returns the selected rows by file and row group, with what must be

@@ -273,7 +273,7 @@ func TestLightRowsHoldHalf(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i > 0 {
-				readers[i-1].Then(func() reader.Follower { return readers[i] })
+				readers[i-1].PrefetchNext(func() reader.Follower { return readers[i] })
 			}
 		}
 		for _, r := range readers {

@@ -29,7 +29,7 @@ func newDeferredChunk(c *chunk) (w deferredChunk) {
 		r := &w.pageRanges[i]
 		if r.after += len(c.dictBytes); r.batch != of {
 			of = r.batch
-			bare = &batch{f: of.f.Bare(), src: of.src, rowGroup: of.rowGroup, ranges: []rowRange{{from: of.ranges[0].from}}}
+			bare = &batch{f: of.f.WithoutMetadata(), src: of.src, rowGroup: of.rowGroup, ranges: []rowRange{{from: of.ranges[0].from}}}
 		}
 		r.batch = bare
 	}

@@ -87,7 +87,7 @@ func (a *App) InWordsOf(command, of, text string) string {
 }
 
 // readsConfig reports whether a command runs the stages of a config file.
-func (cmd Command) readsConfig() bool { return strings.Contains(cmd.Needs, "--config") }
+func (cmd Command) readsConfig() bool { return strings.Contains(cmd.Required, "--config") }
 
 // sectionWith returns the section that has a setting: the one that the beginning of a
 // message names, else the first.

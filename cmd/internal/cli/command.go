@@ -10,10 +10,10 @@ import (
 
 // Command is one command: its help, its settings and its function.
 type Command struct {
-	Name    string
-	Heading string // of the list of commands; "" to name it at the end of help
-	Usage   string // one lower-case phrase
-	Needs   string // what a run must give, for help: flags, or a config file; "" for nothing
+	Name     string
+	Heading  string // of the list of commands; "" to name it at the end of help
+	Usage    string // one lower-case phrase
+	Required string // what a run must give, for help: flags, or a config file; "" for nothing
 	// paragraphs for help and the page; --help has the first, and the first example, a line that begins with two blanks
 	About       string
 	Args        string   // its arguments, as help shows them; "" for none

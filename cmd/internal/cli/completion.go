@@ -124,9 +124,9 @@ func valueCases(command string, options []*option, sorts []*pluginSort) (cases [
 		for _, s := range o.all {
 			words = append(words, s.Choices...)
 		}
-		for _, of := range sorts {
-			for _, p := range of.plugins {
-				if of.name == o.Name && p.Spec != "" {
+		for _, kind := range sorts {
+			for _, p := range kind.plugins {
+				if kind.name == o.Name && p.Spec != "" {
 					words = append(words, p.Name+":")
 				}
 			}

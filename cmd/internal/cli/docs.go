@@ -17,8 +17,8 @@ func (a *App) Pages() map[string]string {
 	for _, cmd := range a.Commands {
 		pages[commandLink(cmd.Name)] = a.commandPage(cmd)
 	}
-	for _, of := range a.pluginSorts() {
-		pages[of.page()] = a.pluginsPage(of)
+	for _, kind := range a.pluginSorts() {
+		pages[kind.page()] = a.pluginsPage(kind)
 	}
 	return pages
 }
@@ -57,8 +57,8 @@ const generated = "<!-- Generated from the flags: `make docs` rewrites it. -->\n
 // introduce writes what a command is for, without its flags.
 func (cmd Command) introduce(b *strings.Builder) {
 	fmt.Fprintf(b, "%s.\n\n```\n%s\n```\n\n", cmd.Usage, cmd.synopsis())
-	if cmd.Needs != "" {
-		fmt.Fprintf(b, "Required: %s.\n\n", cmd.Needs)
+	if cmd.Required != "" {
+		fmt.Fprintf(b, "Required: %s.\n\n", cmd.Required)
 	}
 	b.WriteString(markdown(cmd.About))
 }
@@ -68,16 +68,16 @@ func (a *App) settingsOf(cmd Command, level string) string {
 	var b strings.Builder
 	settings, options := cmd.fresh()
 	a.writeTables(&b, level, cmd.configSection(), ownSettings(declared(options)))
-	for _, of := range sortsOf(settings) {
-		fmt.Fprintf(&b, "\n%s %ss\n", level, of.title())
-		of.links(&b, of.page())
+	for _, kind := range sortsOf(settings) {
+		fmt.Fprintf(&b, "\n%s %ss\n", level, kind.title())
+		kind.links(&b, kind.page())
 	}
 	return b.String()
 }
 
 // links writes a link to each plug-in on a page, under a line for each purpose.
-func (of *pluginSort) links(b *strings.Builder, page string) {
-	purposes, in := of.byPurpose()
+func (kind *pluginSort) links(b *strings.Builder, page string) {
+	purposes, in := kind.byPurpose()
 	for _, purpose := range purposes {
 		b.WriteString("\n")
 		if purpose != "" {
@@ -155,7 +155,7 @@ func commandLink(name string) string {
 }
 
 // page returns the name of the page of a kind of plug-in.
-func (of *pluginSort) page() string { return of.name + "s.md" }
+func (kind *pluginSort) page() string { return kind.name + "s.md" }
 
 // anchor returns the address of a heading within its page, as GitHub makes it.
 func anchor(heading string) string {
@@ -172,17 +172,17 @@ func anchor(heading string) string {
 
 // pluginsPage returns the page of the plug-ins of one kind: a list, then a section
 // for each.
-func (a *App) pluginsPage(of *pluginSort) string {
+func (a *App) pluginsPage(kind *pluginSort) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, generated+"# %ss\n\n`rollmill help %s NAME` prints the section of one of them.\n", of.title(), of.name)
-	of.links(&b, "")
-	for _, p := range of.plugins {
-		a.writePlugin(&b, of, p)
+	fmt.Fprintf(&b, generated+"# %ss\n\n`rollmill help %s NAME` prints the section of one of them.\n", kind.title(), kind.name)
+	kind.links(&b, "")
+	for _, p := range kind.plugins {
+		a.writePlugin(&b, kind, p)
 	}
 	return b.String()
 }
 
-func (a *App) writePlugin(b *strings.Builder, of *pluginSort, p *plugin.Owner) {
+func (a *App) writePlugin(b *strings.Builder, kind *pluginSort, p *plugin.Owner) {
 	fmt.Fprintf(b, "\n## %s\n\n%s.\n", p.Name, strings.ToUpper(p.Help[:1])+p.Help[1:])
 	if p.About != "" {
 		fmt.Fprintf(b, "\n```\n%s```\n", p.About)
@@ -194,7 +194,7 @@ func (a *App) writePlugin(b *strings.Builder, of *pluginSort, p *plugin.Owner) {
 		fmt.Fprintf(b, "\n```\n%s\n```\n", p.Spec)
 		writeKeys(b, p.Settings)
 	} else {
-		a.writeTables(b, "###", of.section, p.Settings)
+		a.writeTables(b, "###", kind.section, p.Settings)
 	}
 	for _, inner := range sorted(p.Plugins) {
 		fmt.Fprintf(b, "\n### %ss\n", inner.title())
@@ -228,8 +228,8 @@ func (a *App) indexPage() string {
 		}
 	}
 	b.WriteString("\n## Plug-ins\n\n")
-	for _, of := range a.pluginSorts() {
-		fmt.Fprintf(&b, "- [%ss](%s)\n", of.title(), of.page())
+	for _, kind := range a.pluginSorts() {
+		fmt.Fprintf(&b, "- [%ss](%s)\n", kind.title(), kind.page())
 	}
 	b.WriteString("\n## Guides\n\n")
 	for _, name := range a.guideNames() {

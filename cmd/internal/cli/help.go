@@ -63,10 +63,10 @@ func grouped[T any](list []T, by func(T) string) (order []string, in map[string]
 }
 
 // each returns what a function makes of each element of a list.
-func each[T, V any](list []T, of func(T) V) []V {
+func each[T, V any](list []T, f func(T) V) []V {
 	out := make([]V, len(list))
 	for i, x := range list {
-		out[i] = of(x)
+		out[i] = f(x)
 	}
 	return out
 }
@@ -79,10 +79,10 @@ func (cmd Command) brief(settings plugin.Settings, options []*option) string {
 	cmd.Begin(&b)
 	all := declared(options)
 	sorts, chosen := sortsOf(settings), false
-	for _, of := range sorts {
-		if p := of.named(options); p != nil {
+	for _, kind := range sorts {
+		if p := kind.named(options); p != nil {
 			chosen = true
-			of.flags(&b, p)
+			kind.flags(&b, p)
 		}
 	}
 	if !chosen {
@@ -93,8 +93,8 @@ func (cmd Command) brief(settings plugin.Settings, options []*option) string {
 	shown := commonSettings(all, len(own) <= maxBrief)
 	writeFlagsUnder(&b, "Common flags", shown)
 	if !chosen {
-		for _, of := range sorts {
-			of.listBriefly(&b)
+		for _, kind := range sorts {
+			kind.listBriefly(&b)
 		}
 	}
 	writeNames(&b, "More flags", slices.DeleteFunc(own, func(s *plugin.Setting) bool { return slices.Contains(shown, s) }))
@@ -119,8 +119,8 @@ func commonSettings(list []*plugin.Setting, all bool) (out []*plugin.Setting) {
 // Begin writes the first lines of a command's help.
 func (cmd Command) Begin(b *strings.Builder) {
 	fmt.Fprintf(b, "rollmill %s - %s\n\nUsage: %s\n", cmd.Name, cmd.Usage, cmd.synopsis())
-	if cmd.Needs != "" {
-		terminal.WriteWrapped(b, "Required: ", cmd.Needs)
+	if cmd.Required != "" {
+		terminal.WriteWrapped(b, "Required: ", cmd.Required)
 	}
 }
 
@@ -153,8 +153,8 @@ func (cmd Command) full(settings plugin.Settings, options []*option) string {
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.About))
 	cmd.listParts(&b)
 	writeFlags(&b, ownSettings(declared(options)))
-	for _, of := range sortsOf(settings) {
-		of.list(&b)
+	for _, kind := range sortsOf(settings) {
+		kind.list(&b)
 	}
 	writeFlags(&b, declared(globalOptions()))
 	if len(options) > 0 {

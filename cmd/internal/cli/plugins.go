@@ -55,10 +55,10 @@ func (a *App) pluginSorts() []*pluginSort {
 }
 
 // add adds the plug-ins whose names are new.
-func (of *pluginSort) add(more []*plugin.Owner) {
+func (kind *pluginSort) add(more []*plugin.Owner) {
 	for _, p := range more {
-		if !slices.ContainsFunc(of.plugins, func(o *plugin.Owner) bool { return o.Name == p.Name }) {
-			of.plugins = append(of.plugins, p)
+		if !slices.ContainsFunc(kind.plugins, func(o *plugin.Owner) bool { return o.Name == p.Name }) {
+			kind.plugins = append(kind.plugins, p)
 		}
 	}
 }
@@ -66,11 +66,11 @@ func (of *pluginSort) add(more []*plugin.Owner) {
 // pluginHelp returns what `rollmill help KIND NAME` prints.
 func (a *App) pluginHelp(sort, name string) (string, error) {
 	var names []string
-	for _, of := range a.pluginSorts() {
-		if of.name == sort {
-			return of.help(name)
+	for _, kind := range a.pluginSorts() {
+		if kind.name == sort {
+			return kind.help(name)
 		}
-		names = append(names, of.name)
+		names = append(names, kind.name)
 	}
 	return "", Usagef(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")),
 		"there is no kind of plug-in %q", sort)
@@ -78,14 +78,14 @@ func (a *App) pluginHelp(sort, name string) (string, error) {
 
 // help returns the help of a plug-in, or of those whose names continue the name:
 // trl-sft for trl.
-func (of *pluginSort) help(name string) (string, error) {
+func (kind *pluginSort) help(name string) (string, error) {
 	var b strings.Builder
-	variants, names := &pluginSort{name: of.name}, []string{}
-	for _, p := range of.plugins {
+	variants, names := &pluginSort{name: kind.name}, []string{}
+	for _, p := range kind.plugins {
 		names = append(names, p.Name)
 		switch {
 		case p.Name == name:
-			of.describe(&b, p)
+			kind.describe(&b, p)
 		case name == "" || strings.HasPrefix(p.Name, name+"-"):
 			variants.plugins = append(variants.plugins, p)
 		}
@@ -94,15 +94,15 @@ func (of *pluginSort) help(name string) (string, error) {
 		variants.list(&b)
 	}
 	if b.Len() == 0 {
-		return "", Usagef(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q",
-			of.name, name)
+		return "", Usagef(plugin.Nearest(name, names, kind.name+"s: "+strings.Join(names, ", ")), "there is no %s %q",
+			kind.name, name)
 	}
 	return strings.TrimLeft(b.String(), "\n"), nil
 }
 
 // describe writes the help of a plug-in with its settings.
-func (of *pluginSort) describe(b *strings.Builder, p *plugin.Owner) {
-	fmt.Fprintf(b, "%s %s - %s\n", of.name, p.Name, p.Help)
+func (kind *pluginSort) describe(b *strings.Builder, p *plugin.Owner) {
+	fmt.Fprintf(b, "%s %s - %s\n", kind.name, p.Name, p.Help)
 	if p.About != "" {
 		b.WriteString("\n" + p.About)
 	}
@@ -116,19 +116,19 @@ func (of *pluginSort) describe(b *strings.Builder, p *plugin.Owner) {
 		writeFlags(b, p.Settings)
 		listInner(b, p)
 		fmt.Fprintf(b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n",
-			variable(of.section, p.Settings[0].Name), of.section)
+			variable(kind.section, p.Settings[0].Name), kind.section)
 	}
 }
 
 // title returns the kind with an upper-case first letter, for headings.
-func (of *pluginSort) title() string { return strings.ToUpper(of.name[:1]) + of.name[1:] }
+func (kind *pluginSort) title() string { return strings.ToUpper(kind.name[:1]) + kind.name[1:] }
 
 // named returns the plug-in that the command line chose by name, or nil.
-func (of *pluginSort) named(options []*option) *plugin.Owner {
-	if o := optionNamed(options, of.name); o == nil || !o.given {
+func (kind *pluginSort) named(options []*option) *plugin.Owner {
+	if o := optionNamed(options, kind.name); o == nil || !o.given {
 		return nil
 	}
-	for _, p := range of.plugins {
+	for _, p := range kind.plugins {
 		if p.Chosen() {
 			return p
 		}
@@ -137,9 +137,9 @@ func (of *pluginSort) named(options []*option) *plugin.Owner {
 }
 
 // flags writes the flags of a plug-in.
-func (of *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
+func (kind *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
 	for _, s := range p.Settings {
-		s.Heading = of.title() + " " + p.Name
+		s.Heading = kind.title() + " " + p.Name
 	}
 	writeFlags(b, p.Settings)
 	listInner(b, p)
@@ -147,32 +147,32 @@ func (of *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
 
 // listInner writes a line for each plug-in that a plug-in chooses among.
 func listInner(b *strings.Builder, p *plugin.Owner) {
-	for _, of := range sorted(p.Plugins) {
-		of.list(b)
+	for _, kind := range sorted(p.Plugins) {
+		kind.list(b)
 	}
 }
 
 // list writes a line for each plug-in, under a heading for each purpose.
-func (of *pluginSort) list(b *strings.Builder) {
-	purposes, in := of.byPurpose()
+func (kind *pluginSort) list(b *strings.Builder) {
+	purposes, in := kind.byPurpose()
 	for _, purpose := range purposes {
 		rows := each(in[purpose], func(p *plugin.Owner) [2]string { return [2]string{p.Name, p.Help} })
-		heading := of.title() + "s"
+		heading := kind.title() + "s"
 		if purpose != "" {
 			heading += " for " + purpose
 		}
-		terminal.WriteRows(b, fmt.Sprintf("%s (rollmill help %s NAME describes one)", heading, of.name), rows)
+		terminal.WriteRows(b, fmt.Sprintf("%s (rollmill help %s NAME describes one)", heading, kind.name), rows)
 	}
 }
 
 // listBriefly writes a line for each purpose, or for each plug-in if they have none.
-func (of *pluginSort) listBriefly(b *strings.Builder) {
-	purposes, in := of.byPurpose()
+func (kind *pluginSort) listBriefly(b *strings.Builder) {
+	purposes, in := kind.byPurpose()
 	if len(purposes) < 2 {
-		of.list(b)
+		kind.list(b)
 		return
 	}
-	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME describes one):\n", of.title(), of.name)
+	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME describes one):\n", kind.title(), kind.name)
 	for _, purpose := range purposes {
 		names := each(in[purpose], func(p *plugin.Owner) string { return p.Name })
 		label := "for " + purpose
@@ -184,8 +184,8 @@ func (of *pluginSort) listBriefly(b *strings.Builder) {
 }
 
 // byPurpose groups plug-ins by purpose, in the order of the first of each.
-func (of *pluginSort) byPurpose() (order []string, in map[string][]*plugin.Owner) {
-	return grouped(of.plugins, func(p *plugin.Owner) string { return p.Purpose })
+func (kind *pluginSort) byPurpose() (order []string, in map[string][]*plugin.Owner) {
+	return grouped(kind.plugins, func(p *plugin.Owner) string { return p.Purpose })
 }
 
 // ownSettings returns the settings that are not of plug-ins.

@@ -191,6 +191,6 @@ func SegmentRows(ctx context.Context, b *storage.Bucket, o storage.Object) (rows
 	if err != nil {
 		return 0, 0, err
 	}
-	of, _ = strconv.ParseInt(f.Noted(noteExpected), 10, 64)
+	of, _ = strconv.ParseInt(f.KeyValue(noteExpected), 10, 64)
 	return f.Rows(), of, nil
 }

@@ -87,7 +87,7 @@ func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
 	defer p.mu.Unlock()
 	for i, o := range p.opened {
 		if i < part {
-			p.passed = append(p.passed, &payloadPart{src: o.src, f: o.f.Bare()})
+			p.passed = append(p.passed, &payloadPart{src: o.src, f: o.f.WithoutMetadata()})
 			delete(p.opened, i)
 		}
 	}

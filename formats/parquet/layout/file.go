@@ -113,9 +113,9 @@ func (f *File) Describe(footer []byte, codecs []format.CompressionCodec) error {
 	return nil
 }
 
-// Bare returns what a Writer keeps of the file until pages of it are written that
+// WithoutMetadata returns what a Writer keeps of the file until pages of it are written that
 // wait: where they are, for errors, and not its metadata, which is a MB of memory.
-func (f *File) Bare() *File { return f.bare }
+func (f *File) WithoutMetadata() *File { return f.bare }
 
 // Name returns the name of the file in errors.
 func (f *File) Name() string { return f.name }
@@ -126,8 +126,8 @@ func (f *File) Rows() int64 { return f.Meta.NumRows }
 // FooterDigest returns the SHA-256 of the footer: see Writer.FooterDigest.
 func (f *File) FooterDigest() string { return f.footerDigest }
 
-// Noted returns the value of a key in the footer's metadata, "" for none.
-func (f *File) Noted(key string) string {
+// KeyValue returns the value of a key in the footer's metadata, "" for none.
+func (f *File) KeyValue(key string) string {
 	for _, kv := range f.Meta.KeyValueMetadata {
 		if kv.Key == key {
 			return kv.Value

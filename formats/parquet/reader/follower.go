@@ -2,17 +2,17 @@ package reader
 
 // Follower is a Reader or a NamedReader, which may be read after another one.
 type Follower interface {
-	// Then makes the reader fetch what another one needs first, as soon as it
+	// PrefetchNext makes the reader fetch what another one needs first, as soon as it
 	// has begun to fetch all of its own rows and there is room in its memory.
 	// Read calls next for that reader, and again until it is not nil. It must be
 	// read next, by the same goroutine, or closed.
-	Then(next func() Follower)
+	PrefetchNext(next func() Follower)
 
 	embedded() *reader
 }
 
-// Then implements Follower.
-func (r *reader) Then(next func() Follower) { r.then = next }
+// PrefetchNext implements Follower.
+func (r *reader) PrefetchNext(next func() Follower) { r.then = next }
 
 func (r *reader) embedded() *reader { return r }
 

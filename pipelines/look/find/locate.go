@@ -11,7 +11,7 @@ import (
 
 // Located holds the rows of a trajectory.
 type Located struct {
-	Id   string
+	ID   string
 	Rows map[*dataset.Dataset]int64 // in a curated dataset, the row of _decisions
 }
 
@@ -26,7 +26,7 @@ func (g *Found) Locate(ctx context.Context, id string) (*Located, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := &Located{Id: whole, Rows: map[*dataset.Dataset]int64{}}
+	at := &Located{ID: whole, Rows: map[*dataset.Dataset]int64{}}
 	for _, d := range g.Datasets {
 		row, err := g.find(ctx, d, at)
 		if err != nil {
@@ -55,11 +55,11 @@ func (g *Found) find(ctx context.Context, d *dataset.Dataset, at *Located) (int6
 			return -1, nil
 		}
 		r, err := ReadRow[idColumn](ctx, d, table, row)
-		if err != nil || r.TrajectoryID == at.Id {
+		if err != nil || r.TrajectoryID == at.ID {
 			return row, err
 		}
 	}
-	return Scan(ctx, d, table, func(id string) bool { return id == at.Id })
+	return Scan(ctx, d, table, func(id string) bool { return id == at.ID })
 }
 
 // derivedRow returns the row of a derived dataset that corresponds to the row of

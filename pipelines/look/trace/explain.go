@@ -76,7 +76,7 @@ func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 		if !ok {
 			continue
 		}
-		if err := s.add(ctx, d, at.Id, row); err != nil {
+		if err := s.add(ctx, d, at.ID, row); err != nil {
 			return nil, err
 		}
 	}
