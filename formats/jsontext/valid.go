@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 )
 
 // MaxDepth is the limit of nested lists, as in encoding/json.
@@ -207,15 +208,15 @@ func CheckString(b []byte, i int) int {
 }
 
 // plainBytes skips bytes that need no escape, eight at a time: it returns the
-// index of a group of eight that has another, at or after b[i].
+// index of the first other byte, or of the last few bytes.
 func plainBytes(b []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		// The top bit of a byte is set when it is less than 0x20, or zero.
-		if ((w-ones*0x20)&^w|(quote-ones)&^quote|(slash-ones)&^slash)&tops != 0 {
-			break
+		if other := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & tops; other != 0 {
+			return i + bits.TrailingZeros64(other)/8 // what a borrow marks lies after it
 		}
 	}
 	return i

@@ -28,9 +28,11 @@ type Answer struct {
 
 	AcceptNoFinish bool // the end mark ends the choices of its stream
 
-	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
-	text   []byte
+	cursor cursor // over a chunk, used again for the next
 }
+
+// View is what the agent itself requested, and so sees in the answer.
+type View struct{ Logprobs, IDs, Usage, Stream bool }
 
 type Usage struct {
 	Known                      bool
@@ -90,12 +92,12 @@ var ErrNotCompletion = errors.New("the answer is not a chat completion")
 // agent sees of it: without the fields that this package requested and the
 // agent did not. Unchanged parts keep their bytes. A chunk with nothing that
 // the agent requested becomes empty. NaN and infinities, which Python engines
-// write although JSON has none, are read as missing numbers.
+// write although JSON has none, are read as missing numbers. The result is valid until the next call.
 func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
-	for key, e := range c.object {
+	for key := range c.members {
 		switch string(key) {
 		case "model":
 			if v := c.value(); len(v) < 2 || string(v[1:len(v)-1]) != a.Model {
@@ -103,12 +105,12 @@ func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 			}
 		case "prompt_token_ids":
 			a.setPrompt(c.value())
-			e.hidden = !see.IDs
+			c.hide = !see.IDs
 		case "usage":
 			v := c.value()
 			usage = usage || string(v) != "null"
 			a.Usage.read(v)
-			e.hidden = see.Stream && !see.Usage && string(v) == "null"
+			c.hide = see.Stream && !see.Usage && string(v) == "null"
 		case "error":
 			if string(c.value()) != "null" {
 				a.Err = fmt.Errorf("the engine reported: %s", ErrorText(body))
@@ -129,20 +131,7 @@ func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 	case see.Stream && !see.Usage && usage && count == 0:
 		return nil, nil
 	}
-	return a.visible(see), nil
-}
-
-// visible returns what the agent sees of what the cursor read. The result for a
-// chunk is valid until the next chunk.
-func (a *Answer) visible(see View) []byte {
-	if !see.Stream {
-		return a.cursor.visible(nil)
-	}
-	out := a.cursor.visible(a.text)
-	if len(a.cursor.cuts) > 0 {
-		a.text = out
-	}
-	return out
+	return c.visible(), nil
 }
 
 func (a *Answer) setPrompt(v []byte) {
@@ -184,7 +173,7 @@ func (a *Answer) addChoice(at *cursor, position int64, see View) {
 	before := len(a.Choices)
 	c := a.choice(position)
 	c.duplicate = c.duplicate || !see.Stream && len(a.Choices) == before
-	for key, e := range at.object {
+	for key := range at.members {
 		switch string(key) {
 		case "finish_reason":
 			if reason := jsontext.Unquote(at.value()); reason != "" {
@@ -195,12 +184,13 @@ func (a *Answer) addChoice(at *cursor, position int64, see View) {
 			chat.AddToMessage(&c.Message, message, jsontext.Unquote)
 			c.tokens.readMessage(at, message, a, see)
 		case "delta":
-			delta := at.value()
-			if len(delta) > len("{}") {
+			from := at.i
+			tokens := c.addDelta(at)
+			if at.i-from > len("{}") {
 				c.textChunks++
 			}
-			if c.addDelta(delta) {
-				c.tokens.readMessage(at, delta, a, see)
+			if tokens && !at.bad {
+				c.tokens.readMessage(at, at.b[from:at.i], a, see)
 			}
 		case "text":
 			c.streamed.content.WriteString(jsontext.Unquote(at.value()))
@@ -208,24 +198,24 @@ func (a *Answer) addChoice(at *cursor, position int64, see View) {
 			from := at.i
 			c.tokens.readLogprobs(at)
 			if !see.Logprobs && !at.bad && string(at.b[from:at.i]) != "null" {
-				at.cuts = append(at.cuts, cut{from, at.i, "null"})
+				at.cut(from, at.i, "null")
 			}
 		case "token_ids":
 			c.tokens.readIDs(choiceIDs, at.value())
-			e.hidden = !see.IDs
+			at.hide = !see.IDs
 		case "response_token_ids":
 			c.tokens.readIDs(responseIDs, at.value())
-			e.hidden = !see.IDs
+			at.hide = !see.IDs
 		case "prompt_token_ids":
 			a.setPrompt(at.value())
-			e.hidden = !see.IDs
+			at.hide = !see.IDs
 		case "meta_info":
 			c.tokens.readMetaInfo(at.value())
 		case "provider_specific_fields":
 			from := at.i
 			if rest, less := c.tokens.readProvider(at.value(), movedIDs, a, see); less {
-				if e.hidden = len(rest) == 0; !e.hidden {
-					at.cuts = append(at.cuts, cut{from, at.i, string(rest.Bytes())})
+				if at.hide = len(rest) == 0; !at.hide {
+					at.cut(from, at.i, string(rest.Bytes()))
 				}
 			}
 		}
@@ -252,9 +242,13 @@ func (c *Choice) Assemble() {
 
 // addDelta adds a piece of the message, and reports whether it may contain tokens,
 // as NeMo's do.
-func (c *Choice) addDelta(raw []byte) (tokens bool) {
+func (c *Choice) addDelta(at *cursor) (tokens bool) {
 	thought := false
-	for key, v := range jsontext.Members(raw) {
+	for key := range at.members {
+		v := at.value()
+		if at.bad {
+			break
+		}
 		switch string(key) {
 		case "role":
 			if role := jsontext.Unquote(v); role != "" {

@@ -64,7 +64,7 @@ func FuzzSpans(f *testing.F) {
 			for range jsontext.Elements(b) {
 			}
 			c := cursor{b: b}
-			for range c.members() {
+			for range c.members {
 				for range c.elements() {
 				}
 			}
@@ -80,7 +80,7 @@ func FuzzSpans(f *testing.F) {
 				t.Fatalf("%q: keys %v, want %v", b, got, object)
 			}
 			c := cursor{b: b}
-			for k := range c.members() {
+			for k := range c.members {
 				if v := c.value(); string(v) != string(got[string(k)]) && len(got) == count(b) {
 					t.Fatalf("%q: the cursor has %q as %q", b, k, v)
 				}

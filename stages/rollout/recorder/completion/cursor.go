@@ -11,18 +11,18 @@ import (
 // may take it, descend into it, or skip it. Invalid JSON sets bad and ends
 // every loop. Python's NaN, Infinity and -Infinity are values.
 type cursor struct {
-	b    []byte
-	i    int
-	bad  bool
-	cuts []cut // in order; see edit
+	b   []byte
+	i   int
+	bad bool
 
-	edits [2]objectEdit // of the answer and of a choice in it, so that they need no allocation
-	depth int
+	hide bool   // set in the body of a loop over members: the agent does not see this one
+	seen []byte // what the agent sees of b, up to done
+	done int
 }
 
 // over returns the cursor, reset to the beginning of b.
 func (c *cursor) over(b []byte) *cursor {
-	*c = cursor{b: b, i: jsontext.Space(b, 0), cuts: c.cuts[:0]}
+	*c = cursor{b: b, i: jsontext.Space(b, 0), seen: c.seen[:0]}
 	return c
 }
 
@@ -42,23 +42,46 @@ func (c *cursor) fail() { c.bad, c.i = true, len(c.b) }
 // end reports whether only space follows.
 func (c *cursor) end() bool { return !c.bad && jsontext.Space(c.b, c.i) == len(c.b) }
 
-// members stops at each member's value; an empty loop for other kinds of value.
-func (c *cursor) members() iter.Seq[[]byte] {
-	return func(yield func(key []byte) bool) {
-		for range c.list('{') {
-			raw := c.key()
-			if c.bad {
-				return
-			}
-			from := c.i
-			if !yield(jsontext.Key(raw)) {
-				return
-			}
-			if c.i == from {
-				c.value()
-			}
+// members stops at each member's value; an empty loop for other kinds of value. A member that is hidden is cut
+// with the comma after it, or before it if another one stays before it.
+func (c *cursor) members(yield func(key []byte) bool) {
+	last, stays := 0, false
+	for range c.list('{') {
+		begins := c.i
+		key := jsontext.Key(c.key())
+		if from := c.i; c.bad || !yield(key) {
+			return
+		} else if c.i == from {
+			c.value()
 		}
+		switch next := jsontext.Space(c.b, c.i); {
+		case !c.hide:
+			stays = true
+		case stays:
+			c.cut(last, c.i, "")
+		case next < len(c.b) && c.b[next] == ',':
+			c.cut(begins, jsontext.Space(c.b, next+1), "")
+		default:
+			c.cut(begins, c.i, "")
+		}
+		last, c.hide = c.i, false
 	}
+}
+
+// cut has the agent see another text in the place of a part of the input, after the last one.
+func (c *cursor) cut(from, to int, put string) {
+	if !c.bad {
+		c.seen, c.done = append(append(c.seen, c.b[c.done:from]...), put...), to
+	}
+}
+
+// visible returns what the agent sees: the input itself if nothing was cut.
+func (c *cursor) visible() []byte {
+	if c.done == 0 {
+		return c.b
+	}
+	c.seen = append(c.seen, c.b[c.done:]...)
+	return c.seen
 }
 
 func (c *cursor) key() []byte {

@@ -104,7 +104,7 @@ func (t *tokens) addID(from source, id int32) {
 // readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
 // of text completions {"tokens":[…],"token_logprobs":[…]}.
 func (t *tokens) readLogprobs(c *cursor) {
-	for key := range c.members() {
+	for key := range c.members {
 		if c.i < len(c.b) && c.b[c.i] != '[' {
 			continue
 		}
@@ -141,7 +141,7 @@ func (t *tokens) readEntries(c *cursor) {
 func (t *tokens) readEntry(c *cursor) {
 	id, text := int32(-1), int32(-1)
 	found := false
-	for key := range c.members() {
+	for key := range c.members {
 		switch string(key) {
 		case "logprob":
 			t.addLogprob(c.value())
@@ -249,7 +249,7 @@ func (t *tokens) readMessage(at *cursor, raw []byte, a *Answer, see View) {
 	moved := o.Get("provider_specific_fields")
 	if rest, less := t.readProvider(moved, movedInsideIDs, a, see); less {
 		from := cap(at.b) - cap(moved) // it is a part of it
-		at.cuts = append(at.cuts, cut{from, from + len(moved), string(rest.Bytes())})
+		at.cut(from, from+len(moved), string(rest.Bytes()))
 	}
 }
 
