@@ -104,10 +104,6 @@ func (w *Window) Header(h *format.PageHeader) (length int64, err error) {
 // DecodeHeader decodes the page header at the beginning of data, and returns
 // its length. It checks depth and lists first.
 func DecodeHeader(protocol *thrift.CompactProtocol, data []byte, h *format.PageHeader) (length int, err error) {
-	*h = format.PageHeader{}
-	if length = ownHeader(data, h); length > 0 {
-		return length, nil
-	}
 	if length, err = layout.Measure(data); err != nil {
 		return 0, err
 	}
