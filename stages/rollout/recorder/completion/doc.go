@@ -8,8 +8,8 @@
 // From the top: answer.go assembles an Answer with its choices out of a body or of the
 // chunks of a stream (events.go), with the order of text and reasoning (segments.go) and
 // tool calls (tool_calls.go). tokens.go reads ids and logprobs, and token_check.go
-// decides whether they fit each other and the engine's count. cursor.go and view.go read
-// JSON once, from the outside in, and cut from it.
+// decides whether they fit each other and the engine's count. cursor.go reads
+// JSON once, from the outside in, and cuts from it.
 //
 // To accept another source of token ids, add it in tokens.go and in the list of
 // schema.Tokens… constants.

@@ -1,6 +1,7 @@
 package completion
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -64,19 +65,16 @@ func (e *Event) appendWith(out, data []byte) []byte {
 var dataField = []byte("data:")
 
 type EventReader struct {
-	r       io.Reader
+	r       *bufio.Reader
 	Close   func()
-	buf     []byte // of which from:to was read from r and not yet returned
-	from    int
-	to      int
-	all     int   // bytes that were read
-	err     error // of r, once it ended
+	raw     []byte // of the current event
+	all     int    // bytes that were read
 	current Event
 	first   *Event // read by peek, not yet by next
 }
 
 func NewEventReader(r io.Reader, close func()) *EventReader {
-	return &EventReader{r: remote.EventStream(r), Close: close, buf: make([]byte, 32<<10)}
+	return &EventReader{r: bufio.NewReaderSize(remote.EventStream(r), 32<<10), Close: close}
 }
 
 // Peek returns the first event, which next returns again.
@@ -100,56 +98,51 @@ func (s *EventReader) Next() (*Event, error) {
 
 // HasMore reports whether another event may be read without blocking.
 func (s *EventReader) HasMore() bool {
-	return bytes.Contains(s.buf[s.from:s.to], []byte("\n\n"))
+	more, _ := s.r.Peek(s.r.Buffered())
+	return bytes.Contains(more, []byte("\n\n"))
 }
 
 // read reads the lines up to a blank one. It skips blank lines before an event.
 func (s *EventReader) read() (*Event, error) {
-	e := &s.current
-	*e = Event{}
-	for at := s.from; ; {
-		n := bytes.IndexByte(s.buf[at:s.to], '\n')
-		if n < 0 {
-			if s.err == nil {
-				skipped := s.fill()
-				if at -= skipped; s.to-s.from > maxEvent {
-					return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
-				}
-				continue
-			}
-			return s.lastEvent()
-		}
-		blank := n == 0
-		at += n + 1
+	s.raw, s.current = s.raw[:0], Event{}
+	for {
+		piece, err := s.r.ReadSlice('\n')
+		whole := len(s.raw) == 0 || s.raw[len(s.raw)-1] == '\n'
+		s.raw = append(s.raw, piece...)
+		s.all += len(piece)
 		switch {
-		case blank && len(bytes.TrimSpace(s.buf[s.from:at])) == 0:
-			s.from = at
-		case blank:
-			s.cut(at)
-			return e, nil
+		case err == io.EOF:
+			return s.lastEvent()
+		case err != nil && err != bufio.ErrBufferFull:
+			return nil, err
+		case s.all > MaxStream:
+			return nil, fmt.Errorf("the stream is longer than %d MiB", MaxStream>>20)
+		case len(s.raw) > maxEvent:
+			return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
+		case !whole || string(piece) != "\n":
+		case len(bytes.TrimSpace(s.raw)) == 0:
+			s.raw = s.raw[:0]
+		default:
+			return s.event(), nil
 		}
 	}
 }
 
 // lastEvent returns what is left at the end of the stream.
 func (s *EventReader) lastEvent() (*Event, error) {
-	if s.err != io.EOF {
-		return nil, s.err
-	}
-	if len(bytes.TrimSpace(s.buf[s.from:s.to])) == 0 {
+	if len(bytes.TrimSpace(s.raw)) == 0 {
 		return nil, io.EOF
 	}
-	if s.cut(s.to); !s.current.Last() {
-		return nil, io.ErrUnexpectedEOF
+	if e := s.event(); e.Last() {
+		return e, nil // some engines leave out the last line end
 	}
-	return &s.current, nil // some engines leave out the last line end
+	return nil, io.ErrUnexpectedEOF
 }
 
-// cut returns the event that ends at a position.
-func (s *EventReader) cut(end int) {
+// event returns the event that was read.
+func (s *EventReader) event() *Event {
 	e := &s.current
-	e.raw = s.buf[s.from:end:end]
-	s.from = end
+	e.raw = s.raw
 	for line := range bytes.Lines(e.raw) {
 		if !bytes.HasPrefix(line, dataField) {
 			continue
@@ -160,6 +153,7 @@ func (s *EventReader) cut(end int) {
 			e.Data = append(append(e.Data, '\n'), data...)
 		}
 	}
+	return e
 }
 
 func dataOf(line []byte) []byte {
@@ -169,27 +163,4 @@ func dataOf(line []byte) []byte {
 	}
 	n := len(bytes.TrimSuffix(line, []byte("\n")))
 	return line[:n:n]
-}
-
-// fill reads more, into a larger buffer if necessary. It returns by how much
-// the existing bytes moved.
-func (s *EventReader) fill() (moved int) {
-	if s.to == len(s.buf) {
-		into := s.buf
-		if s.to-s.from > len(s.buf)/2 {
-			into = make([]byte, 2*len(s.buf))
-		}
-		moved = s.from
-		s.to = copy(into, s.buf[s.from:s.to])
-		s.from, s.buf = 0, into
-	}
-	n, err := s.r.Read(s.buf[s.to:])
-	s.to += n
-	if s.all += n; s.all > MaxStream && err == nil {
-		err = fmt.Errorf("the stream is longer than %d MiB", MaxStream>>20)
-	}
-	if err != nil {
-		s.err = err
-	}
-	return moved
 }
