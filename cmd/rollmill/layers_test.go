@@ -66,7 +66,7 @@ var homes = []struct{ library, home string }{
 	{module + "/formats/foreign/must " + module + "/formats/foreign/value " + module + "/formats/foreign/chat " + module + "/formats/foreign/atif",
 		`formats/foreign/...`},
 	{`golang.org/x/term`, `cmd/internal/terminal`},
-	{`github.com/xrash/smetrics`, `cmd/internal/cli/... stages/plugin formats/dataset/...`},
+	{`github.com/xrash/smetrics`, `cmd/internal/cli/... stages/plugin`},
 }
 
 // TestLayers checks the imports of all packages against the tables above. Tests

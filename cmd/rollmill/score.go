@@ -38,10 +38,7 @@ not stop the others:
 
 A reward is NAME[*WEIGHT]=KIND:ARGUMENTS; without *WEIGHT its weight is 1.
 
-Parquet files that no stage wrote are read without an import if they have columns
-with our names. Put their name in quotes; --out is then "score" in their folder:
-
-  rollmill score --in 'data/*.parquet' --reward 'exact=match:exact'`,
+Files that no stage wrote become a dataset first: see rollmill import.`,
 	Body: cli.With(newScoreSettings, runScore),
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/history"
@@ -252,11 +251,8 @@ func (v *shownRun) writeText(w io.Writer) error {
 }
 
 // warnUnnamed warns of part files in the dataset's folder that do not belong to
-// it. Plain files have no such folder.
+// it.
 func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
-	if dataset.Plain(uri) {
-		return nil
-	}
 	names, err := seal.UnnamedAt(ctx, uri)
 	if err != nil || len(names) == 0 {
 		return err

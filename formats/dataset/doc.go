@@ -28,8 +28,4 @@
 // Nothing is made of it, because the others would be lost: see Dataset.Known. The
 // alternative, to carry columns of unknown types through every stage, cost more code
 // than the stages that it served.
-//
-// Parquet files that another tool wrote are a wide dataset, too, without a
-// manifest or with one that says so: see Plain, plainRow and the guide
-// "datasets".
 package dataset

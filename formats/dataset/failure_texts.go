@@ -56,7 +56,7 @@ func (f *Failures) Keep(ctx context.Context, message, text string) error {
 // Failure returns the whole text of the failure whose message is a row's error, "" if
 // none was kept.
 func (d *Dataset) Failure(ctx context.Context, message string) (string, error) {
-	if message == "" || d.plain != nil {
+	if message == "" {
 		return "", nil
 	}
 	data, err := d.Bucket.ReadLimited(ctx, failureKey(message), 2*maxFailure)

@@ -36,7 +36,7 @@ func (d *Dataset) KeepFooters(bytes int64) {
 
 // Warm reads the footers of a table that KeepFooters keeps, many at once.
 func (d *Dataset) Warm(ctx context.Context, table string) error {
-	if d.Local() || d.plain != nil {
+	if d.Local() {
 		return nil
 	}
 	parts := d.PartsOf(table)

@@ -18,16 +18,11 @@ type Dataset struct {
 	Address string
 	digest  string // fingerprint of the manifest
 	Bucket  *storage.Bucket
-	plain   *plain  // of parts that another tool wrote; else nil
 	footers footers // of parts, if they are kept
 }
 
 func New(m manifest.Manifest, uri string, b *storage.Bucket) *Dataset {
-	d := &Dataset{Manifest: m, Address: uri, digest: m.Fingerprint(), Bucket: b}
-	if m.Plain {
-		d.plain = &plain{}
-	}
-	return d
+	return &Dataset{Manifest: m, Address: uri, digest: m.Fingerprint(), Bucket: b}
 }
 
 // OpenOptions say which datasets Open accepts.
@@ -38,8 +33,7 @@ type OpenOptions struct {
 }
 
 // Open reads the manifest at a URI, and writes it first when all shard records
-// are there. Files that no stage wrote, such as data/*.parquet, are a wide
-// dataset, too: see Plain and the guide "datasets". A missing dataset is storage.ErrNotExist. A dataset with missing
+// are there. A missing dataset is storage.ErrNotExist. A dataset with missing
 // shards, of another kind, of an unknown major version or refused by a gate is
 // a fault.Error (a *manifest.GateError for the last).
 func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
@@ -66,9 +60,6 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 
 // load opens the dataset at a URI, without any condition.
 func load(ctx context.Context, uri string) (*Dataset, error) {
-	if d, err := openPlain(ctx, uri); d != nil || err != nil {
-		return d, err
-	}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -158,10 +149,10 @@ func RunOf(all ...*Dataset) manifest.Run {
 }
 
 // ColumnNames returns the columns of a dataset's own rows: those of its first part, or,
-// without one and for files of another tool, all that its kind has.
+// without one, all that its kind has.
 func (d *Dataset) ColumnNames(ctx context.Context) (names []string, err error) {
 	parts := d.PartsOf("")
-	if d.plain != nil || len(parts) == 0 {
+	if len(parts) == 0 {
 		for _, c := range schema.Columns(d.Kind) {
 			names = append(names, c.Path)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
@@ -65,11 +66,11 @@ type rowReader[T any] interface {
 
 // NewReader reads a range of rows of a table; table "" is the main one.
 func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*Reader[T], error) {
-	return newReader[T](ctx, d, table, r, false, nil)
+	return newReader[T](ctx, d, table, r, nil)
 }
 
-func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, head bool, without []string) (*Reader[T],
-	error) {
+// newReader returns a reader of the columns that are wanted; nil: of all.
+func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, wanted func(*layout.Leaf) bool) (*Reader[T], error) {
 	t, ok := d.TableOf(table)
 	if !ok {
 		return nil, fault.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
@@ -80,47 +81,27 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 			"rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
-	if rd.rows = readRows[T](head, without); d.plain != nil {
-		rd.rows = plainRowsOf(rd, head, without)
-	}
-	return rd, nil
-}
-
-// readRows returns what makes readers of rows of a part, without the payload if
-// head is true, and without the columns named.
-func readRows[T any](head bool, without []string) partReader[T] {
-	read := parquet.NewReader[T]
-	if head {
-		read = reader.NewHeadReader[T]
-	}
-	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
-		r, err := read(f, first, rows)
-		if err == nil && len(without) > 0 {
-			r.LeaveOut(without...)
+	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[T], error) {
+		r, err := parquet.NewReader[T](f, first, rows)
+		if err == nil && wanted != nil {
+			r.Choose(wanted)
 		}
 		return r, err
 	}
+	return rd, nil
 }
 
 // NewHeadReader reads rows of the main table of a wide dataset without their
 // payload, which is neither fetched nor decoded. Nor are the columns named, and
 // those below them.
 func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...string) (*Reader[T], error) {
-	return newReader[T](ctx, d, "", r, true, without)
+	return newReader[T](ctx, d, "", r, func(l *layout.Leaf) bool { return !l.Payload && !l.Under(without) })
 }
 
 // NewReaderOf reads rows of the main table with only the columns named, and those below
 // them: no others are fetched or decoded, and their fields stay zero.
 func NewReaderOf[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
-	leaves := map[string]bool{}
-	leavesOf(leaves, "", reflect.TypeFor[T](), false)
-	var others []string
-	for leaf := range leaves {
-		if !slices.ContainsFunc(columns, func(name string) bool { return leaf == name || strings.HasPrefix(leaf, name+".") }) {
-			others = append(others, leaf)
-		}
-	}
-	return newReader[T](ctx, d, "", r, false, others)
+	return newReader[T](ctx, d, "", r, func(l *layout.Leaf) bool { return l.Under(columns) })
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:
@@ -132,14 +113,6 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 	rd, err := NewReader[reflect.Value](ctx, d, table, r)
 	if err != nil {
 		return nil, err
-	}
-	if d.plain != nil {
-		columns, err := columnsNamed(d.URI(), names)
-		if err != nil {
-			return nil, err
-		}
-		rd.rows = plainNamed(rd, columns)
-		return rd, nil
 	}
 	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[reflect.Value], error) {
 		return reader.NewNamedReader(f, names, first, rows)
@@ -275,6 +248,9 @@ func (r *Reader[T]) Done(row int64, texts bool) {
 	}
 }
 
+// place returns where a part is.
+func (d *Dataset) place(p manifest.Part) string { return storage.Join(d.Bucket.URI(), p.Name) }
+
 // fetchAhead is how many bytes of a part in an object store are in memory while
 // it is read.
 const fetchAhead = 48 << 20
@@ -288,9 +264,7 @@ func (d *Dataset) OpenPart(ctx context.Context, p manifest.Part) (storage.Reader
 		return nil, nil, d.explain(ctx, p, err)
 	}
 	var f *parquet.File
-	if d.plain != nil {
-		f, err = openForeign(d.Bucket, src, p.Bytes, place)
-	} else if d.Local() {
+	if d.Local() {
 		f, err = d.footers.local(src, p, place)
 	} else {
 		f, err = d.footers.remote(src, p, place)
@@ -316,9 +290,6 @@ func (d *Dataset) checkPart(f *parquet.File, p manifest.Part, place string) erro
 	if f.FooterDigest() != p.Footer {
 		return fault.Invalid(place, "the part is damaged, or was written again by another program", nil,
 			"the part's footer has digest %s; the manifest says %s", f.FooterDigest(), p.Footer)
-	}
-	if d.plain != nil {
-		return nil
 	}
 	marks, err := schema.ParseMarks(f.KeyValue(schema.MarksKey))
 	if err != nil {

@@ -16,14 +16,8 @@ import (
 // It is relative when both have a common parent folder, so that the folder can
 // be moved.
 func (d *Dataset) Ref(role, from string) manifest.Ref {
-	r := manifest.Ref{Role: role, URI: runroot.Relative(storage.Redact(from), d.URI()), Identity: d.Identity,
+	return manifest.Ref{Role: role, URI: runroot.Relative(storage.Redact(from), d.URI()), Identity: d.Identity,
 		Digest: d.digest, RowsDigest: d.RowsDigest.String(), Refused: d.Known()}
-	if d.plain != nil && d.plain.files {
-		for _, p := range d.Parts {
-			r.Files = append(r.Files, manifest.File{Name: p.Name, Bytes: p.Bytes, Footer: p.Footer})
-		}
-	}
-	return r
 }
 
 // OpenBase opens the wide dataset that a thin one is aligned with. If that is
@@ -68,11 +62,6 @@ func (d *Dataset) OpenRef(ctx context.Context, r manifest.Ref) (*Dataset, error)
 	if out.digest == r.Digest {
 		return out, out.checkSizes(ctx, d, r)
 	}
-	if what := out.changed(r.Files); what != "" {
-		return nil, fault.Invalid(d.URI(), "put it back, or make this dataset again", nil,
-			"its %s %q changed since: %s",
-			r.Role, out.URI(), what)
-	}
 	return nil, fault.Invalid(d.URI(), "make this dataset again", nil,
 		"its %s %q changed since (identity was %s, is %s; rows digest was %s, is %s)", r.Role, out.URI(), r.Identity,
 		out.Identity, r.RowsDigest, out.RowsDigest)
@@ -105,9 +94,6 @@ func (d *Dataset) given(ctx context.Context, r manifest.Ref) (*Dataset, error) {
 
 // checkSizes lists the parts once and compares their sizes with the manifest.
 func (d *Dataset) checkSizes(ctx context.Context, by *Dataset, r manifest.Ref) error {
-	if d.plain != nil && d.plain.files {
-		return nil // the files were just listed
-	}
 	sizes := map[string]int64{}
 	for o, err := range d.Bucket.List(ctx, "part-") {
 		if err != nil {

@@ -33,7 +33,7 @@ func (c *RowCheck) End() error {
 	switch {
 	case c.rows != c.d.Rows:
 		return fault.Invalid(c.d.URI(), hint, nil, "has %d rows; the manifest says %d", c.rows, c.d.Rows)
-	case c.d.plain == nil && !c.d.newer() && c.sum != c.d.RowsDigest:
+	case !c.d.newer() && c.sum != c.d.RowsDigest:
 		return fault.Invalid(c.d.URI(), hint, nil, "its rows have the digest %s; the manifest says %s", c.sum,
 			c.d.RowsDigest)
 	}

@@ -18,9 +18,6 @@ import (
 // of rows cover columns that this version may not know: of a dataset of a newer minor
 // version, the rows are counted and the digests of the parts compared.
 func Verify(ctx context.Context, d *Dataset) error {
-	if d.plain != nil {
-		return d.verifyPlain(ctx)
-	}
 	for _, p := range d.StoredParts() {
 		if err := d.verifyBytes(ctx, p); err != nil {
 			return err
@@ -47,7 +44,7 @@ func (d *Dataset) verifyBytes(ctx context.Context, p manifest.Part) error {
 	if err != nil {
 		return err
 	}
-	if got != p.Digest && p.Digest != "" {
+	if got != p.Digest {
 		return fault.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s",
 			got, p.Digest)
 	}
@@ -113,10 +110,7 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum forma
 }
 
 // Unnamed lists the parts in the dataset's folder that are not of it: see the function
-// Unnamed. Files without a manifest have no such folder.
+// Unnamed.
 func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
-	if d.plain != nil && d.plain.files {
-		return nil, nil
-	}
 	return seal.Unnamed(ctx, d.Bucket, &d.Manifest)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // CompactOptions say which dataset is compacted, and how.
@@ -42,10 +41,6 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 	d, err := dataset.Open(ctx, uri, o.Open)
 	if err != nil {
 		return nil, err
-	}
-	if d.Plain || dataset.Plain(uri) {
-		return nil, fault.Invalid(d.URI(), "write larger files with that tool", nil,
-			"another tool wrote its files, and compact copies only what rollmill wrote")
 	}
 	if err := d.Known(); err != nil {
 		return nil, err

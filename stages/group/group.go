@@ -53,9 +53,6 @@ func (j *job) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := j.in.checkRepeatedIDs(ctx, j.o); err != nil {
-		return err
-	}
 	if err := j.in.checkCalls(ctx, j.o); err != nil {
 		return err
 	}

@@ -7,15 +7,12 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// extraHint returns what to do about arguments of which the command takes fewer. A
-// name with * that is not in quotes is the usual cause.
+// extraHint returns what to do about arguments of which the command takes fewer.
 func (cmd Command) extraHint(args []string, limit int, own []*option) string {
 	in := optionNamed(own, "in")
 	switch {
 	case cmd.Name == "import" && args[0] == "nat-config":
 		return "run `python -m rollmill.nat CONFIG.yml > rollmill.yaml`, of the Python package"
-	case strings.HasSuffix(args[limit], ".parquet"):
-		return "put a name with * in quotes, so that the shell does not replace it by several: --in 'FOLDER/*.parquet'"
 	case limit == 0 && strings.HasPrefix(args[len(args)-1], "-"):
 		return "this command takes no arguments; remove it so that the flags after it are read"
 	case cmd.Args == "URI" || cmd.Args == "ROOT":

@@ -34,8 +34,6 @@ class Buckets(unittest.TestCase):
                 self.assertEqual((rows.num_rows, rows.schema.names), (len(there), columns))
                 self.assertGreater(rows.num_rows, 0)
         self.assertEqual(sum(map(len, rollmill.open(self.at("groups")).iter_groups(["reward"]))), len(rollmill.open(self.at("groups"))))
-        plain = rollmill.open(f"{BUCKET}curated/*.parquet?{QUERY}")
-        self.assertEqual(len(plain), len(rollmill.open(self.at("curated"))))
         with self.assertRaisesRegex(rollmill.DatasetError, "has no dataset"):
             rollmill.open(self.at("nothing"))
 

@@ -68,16 +68,19 @@ class Commands(Served):
 
         cls.made = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.made.cleanup)
-        pq.write_table(pa.Table.from_pylist(rows()), pathlib.Path(cls.made.name, "rows.parquet"), row_group_size=4)
+        file = pathlib.Path(cls.made.name, "rows.parquet")
+        pq.write_table(pa.Table.from_pylist(rows()), file, row_group_size=4)
+        with contextlib.redirect_stderr(io.StringIO()):
+            rollmill.run("import", from_="rows", in_=file, out=pathlib.Path(cls.made.name, "rollout"))
 
     def setUp(self) -> None:
         super().setUp()
         patch = mock.patch.dict(os.environ, PYTHONPATH=str(SRC))
         patch.start()
         self.addCleanup(patch.stop)
-        shutil.copy(pathlib.Path(self.made.name, "rows.parquet"), self.folder)
+        shutil.copytree(pathlib.Path(self.made.name, "rollout"), self.folder / "rollout")
         self.rewards = self.write("rewards.py", REWARDS)
-        self.plain = str(self.folder / "*.parquet")
+        self.rows = str(self.folder / "rollout")
         self.scores = str(self.folder / "scores")
 
     def run_quietly(self, *args: Any, **flags: Any) -> rollmill.Result:
@@ -90,11 +93,11 @@ class Commands(Served):
 
     def score(self, **flags: Any) -> rollmill.Result:
         """Score by one function; its file counts for the identity."""
-        return self.run_quietly("score", in_=self.plain, out=self.scores, reward=self.served("short", "short"), **flags)
+        return self.run_quietly("score", in_=self.rows, out=self.scores, reward=self.served("short", "short"), **flags)
 
     def score_by_all(self) -> rollmill.Result:
         served = [self.served("short", "short"), self.served("length*0", "short.length"), self.served("known", "known"), self.served("vector*0", "vector", "arrow")]
-        return self.run_quietly("score", in_=self.plain, out=self.scores, reward=served)
+        return self.run_quietly("score", in_=self.rows, out=self.scores, reward=served)
 
     def exported(self, uri: str) -> Any:
         import pyarrow as pa
@@ -151,9 +154,9 @@ class Commands(Served):
         self.score()
         moved = str(self.folder / "moved")
         shutil.copytree(self.scores, moved)
-        with open(self.folder / "rows.parquet", "ab") as f:
-            f.write(b"more")
-        with self.assertRaisesRegex(rollmill.DatasetError, "rows.parquet of its base .* is gone or changed"):
+        manifest = self.folder / "rollout" / "_dataset.json"
+        manifest.write_text(manifest.read_text().replace('"stage": "import"', '"stage": "another"'))
+        with self.assertRaisesRegex(rollmill.DatasetError, "its base .* changed since it was made"):
             rollmill.open(self.scores)
 
     def test_no_rows(self) -> None:

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -21,9 +20,6 @@ func (m *Manifest) check(place string) error {
 	}
 	if m.Shards < 0 || m.Shards > MaxShards {
 		return bad("%d shards; a dataset has at most %d", m.Shards, MaxShards)
-	}
-	if m.Plain && (m.Kind != schema.KindTrajectories || m.Tables != nil) {
-		return bad("plain parts hold trajectories and no other tables")
 	}
 	var bytes int64
 	seen := map[string]bool{}

@@ -112,7 +112,7 @@ func (m *Manifest) checkCompacted(seen map[string]bool) error {
 	if c == nil {
 		return nil
 	}
-	if m.Plain || c.At.IsZero() || c.Parts == nil && c.Tables == nil {
+	if c.At.IsZero() || c.Parts == nil && c.Tables == nil {
 		return fmt.Errorf("the field \"compacted\" is not of a compaction")
 	}
 	for name := range c.Tables {

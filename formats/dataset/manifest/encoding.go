@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -92,9 +91,6 @@ func decodeAs(format, place string, data []byte) (*Manifest, error) {
 	for _, known := range []string{"format", "dataset", "gates", "timings", "run", "compacted"} {
 		delete(m.other, known)
 	}
-	if m.Plain {
-		m.StandIn(m.Fingerprint())
-	}
 	return &m, m.check(place)
 }
 
@@ -151,10 +147,4 @@ func unmarshal(data []byte, v any) error {
 		return &json.SyntaxError{Offset: dec.InputOffset()}
 	}
 	return nil
-}
-
-// StandIn sets the rows digest of a dataset whose rows were not read to one
-// that stands for its manifest's digest.
-func (m *Manifest) StandIn(digest string) {
-	_ = m.RowsDigest.UnmarshalText(fmt.Appendf(nil, "%d-%s", max(m.Rows, 0), digest[:32])) // it has the form
 }

@@ -49,8 +49,7 @@ type Run struct {
 // that integers stay exact.
 type Content struct {
 	Kind       schema.Kind        `json:"kind"`
-	Schema     string             `json:"schema"`          // schema.Version of the writer
-	Plain      bool               `json:"plain,omitempty"` // another tool wrote the parts: see the guide "datasets"
+	Schema     string             `json:"schema"` // schema.Version of the writer
 	Stage      string             `json:"stage"`
 	Version    int                `json:"stage_version"`
 	Identity   string             `json:"identity"`

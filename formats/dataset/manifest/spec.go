@@ -38,18 +38,10 @@ type Ref struct {
 	Identity   string `json:"identity,omitempty"`
 	Digest     string `json:"digest"` // of its manifest, or of the file's content
 	RowsDigest string `json:"rows_digest,omitempty"`
-	Files      []File `json:"files,omitempty"` // of a dataset without a manifest
 	// of a task file: rows that were dropped, by reason, and "blank", that were kept without a question
 	Counts map[string]int64 `json:"counts,omitempty"`
 
 	Refused error `json:"-"` // of Dataset.Known: Begin returns it
-}
-
-// File is a file of a dataset without a manifest.
-type File struct {
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	Footer string `json:"footer_digest"`
 }
 
 // Gate refuses a dataset as a whole, by a share or a number of rows in some

@@ -29,9 +29,8 @@ func noDataset(ctx context.Context, b *storage.Bucket) error {
 		return fault.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
 	}
 	return fault.Invalid(b.URI(),
-		"has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's; Parquet "+
-			"files that no stage wrote are named in quotes: '"+storage.Join(b.URI(), "*.parquet")+"'", storage.ErrNotExist,
-		"no dataset")
+		"has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's; of files that no "+
+			"stage wrote, "+importHint(storage.Join(b.URI(), "*.parquet")), storage.ErrNotExist, "no dataset")
 }
 
 // fileName reports whether a URI ends in a name like that of a file.
@@ -53,11 +52,16 @@ func folderHint(uri string) string {
 	case isPart:
 		hint += ", " + storage.Redact(folder)
 	case path.Ext(name) == ".parquet":
-		hint += ", or Parquet files that no stage wrote: 'FOLDER/*.parquet'; a task file goes to rollout --examples"
+		hint += "; of files that no stage wrote, " + importHint(uri) + "; a task file goes to rollout --examples"
 	case fileName(name):
 		hint += "; task files go to rollout --examples"
 	}
 	return hint
+}
+
+// importHint names the command that makes a dataset of Parquet files.
+func importHint(uri string) string {
+	return "`rollmill import --from rows --in '" + uri + "' --out DATASET` makes one"
 }
 
 // journalled returns the number of rows in journals here, and the number that

@@ -47,8 +47,6 @@ func Survey(ctx context.Context, b *storage.Bucket, all []storage.Object, before
 		return nil, err
 	case now.Damage != nil && f.Pruned == nil:
 		return nil, now.Damage
-	case now.Manifest != nil && now.Manifest.Plain:
-		return nil, nil
 	case now.Manifest != nil:
 		f.Manifest = now.Manifest
 	}

@@ -228,7 +228,7 @@ func (w *TableWriter[T]) copyGroup(ctx context.Context, p *Payload, heads *datas
 // Small returns the tables that have adjacent parts of which two fit into one of
 // a size. A table whose rows this version does not know is not among them.
 func Small(d *dataset.Dataset, partSize int64) (tables []string) {
-	if d.Plain || schema.Newer(d.Schema, schema.Version) {
+	if schema.Newer(d.Schema, schema.Version) {
 		return nil
 	}
 	for _, table := range d.TableNames() {

@@ -108,7 +108,7 @@ func (w *TableWriter[T]) CopyColumns(ctx context.Context, from *ColumnSource, fi
 	if err := w.cut(ctx); err != nil {
 		return err
 	}
-	if from.d.Plain || !from.d.Local() || secret.Rows(w.s.secrets, rows) > 0 {
+	if !from.d.Local() || secret.Rows(w.s.secrets, rows) > 0 {
 		if err := w.WriteGroups(ctx, rows, ends); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (p *Payload) open(part int) (*payloadPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &payloadPart{src: src, f: f, copyable: !p.d.Plain && parquet.Copyable[formats.Trajectory](f)}
+	o := &payloadPart{src: src, f: f, copyable: parquet.Copyable[formats.Trajectory](f)}
 	p.opened[part] = o
 	return o, nil
 }

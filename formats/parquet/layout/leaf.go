@@ -176,6 +176,11 @@ func (n *Node) Describe() string {
 	return "a group of columns"
 }
 
+// Under reports whether the leaf is one of the columns named, or below one.
+func (l *Leaf) Under(columns []string) bool {
+	return slices.ContainsFunc(columns, func(name string) bool { return l.Name == name || strings.HasPrefix(l.Name, name+".") })
+}
+
 // Kept reports whether rows keep pointers into a page's values.
 func (l *Leaf) Kept() bool { return l.Bulk || l.Typ.Kind() == reflect.Pointer }
 

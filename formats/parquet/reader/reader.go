@@ -5,7 +5,6 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -218,26 +217,10 @@ func (c *cursor) inherit(spent *cursor) {
 	c.window.Buf = spent.window.Buf[:0]
 }
 
-// NewHeadReader returns a reader of rows without their payload: fields with the
-// tag rollmill:"payload" stay empty, and their columns are not fetched.
-func NewHeadReader[T any](f *layout.File, first, rows int64) (*Reader[T], error) {
-	r, err := NewReader[T](f, first, rows)
-	if err != nil {
-		return nil, err
-	}
-	r.leaves = slices.DeleteFunc(r.leaves, func(l *layout.Leaf) bool { return l.Payload })
-	layout.FirstMakes(r.leaves)
-	return r, nil
-}
-
-// LeaveOut makes the reader leave out columns, which are not fetched either, and
-// all columns below them. It is called before the first row is read.
-func (r *reader) LeaveOut(columns ...string) {
-	r.leaves = slices.DeleteFunc(r.leaves, func(l *layout.Leaf) bool {
-		return slices.ContainsFunc(columns, func(name string) bool {
-			return l.Name == name || strings.HasPrefix(l.Name, name+".")
-		})
-	})
+// Choose makes the reader read only columns that are wanted; no others are fetched. It
+// is called before the first row is read.
+func (r *reader) Choose(wanted func(*layout.Leaf) bool) {
+	r.leaves = slices.DeleteFunc(r.leaves, func(l *layout.Leaf) bool { return !wanted(l) })
 	layout.FirstMakes(r.leaves)
 }
 

@@ -44,13 +44,6 @@ type Receipt struct {
 // only if nothing else was found.
 func Find(ctx context.Context, uri string) (*Found, error) {
 	g := &Found{Root: storage.Redact(uri)}
-	if dataset.Plain(uri) {
-		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
-		if err == nil {
-			g.Datasets = append(g.Datasets, d)
-		}
-		return g, err
-	}
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return nil, err

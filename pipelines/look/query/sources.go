@@ -98,7 +98,7 @@ func (s *Sources) madeOf(d *dataset.Dataset) bool {
 // sibling opens a dataset in the folder of the named one, nil if there is none.
 func (s *Sources) sibling(ctx context.Context, name string, is func(*dataset.Dataset) bool) (*dataset.Dataset, error) {
 	folder, _ := storage.Split(s.Rows.URI())
-	if s.Rows.Plain || folder == "" {
+	if folder == "" {
 		return nil, nil
 	}
 	d, err := dataset.Open(ctx, storage.Join(folder, name), dataset.OpenOptions{IgnoreGates: true})

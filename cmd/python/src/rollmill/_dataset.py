@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import itertools
 import os
-import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -42,7 +41,7 @@ class Dataset:
     before a method asks for rows.
     """
 
-    def __init__(self, place: Place, manifest: Manifest | None, parts: Sequence[dict[str, Any]], base: Dataset | None) -> None:
+    def __init__(self, place: Place, manifest: Manifest, parts: Sequence[dict[str, Any]], base: Dataset | None) -> None:
         self._place, self._manifest, self._parts, self._base = place, manifest, list(parts), base
         self.uri = place.uri
         self._address, self._moved = self.uri, None  # type: str, str | None  # as it was opened, for the command
@@ -108,8 +107,8 @@ class Dataset:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What _dataset.json says of the rows: stage, params, counts, ...; empty for plain Parquet files."""
-        return self._manifest.content if self._manifest else {}
+        """What _dataset.json says of the rows: stage, params, counts, ..."""
+        return self._manifest.content
 
     @property
     def kind(self) -> str:
@@ -126,12 +125,7 @@ class Dataset:
             if self._where not in self._counts:
                 self._counts[self._where] = sum(1 for _ in self._each(columns=[ID]))
             return self._counts[self._where]
-        if self._manifest:
-            return int(self.manifest["rows"])
-        if not importlib.util.find_spec("pyarrow"):
-            return int(self._shown["manifest"]["dataset"]["rows"])
-        parquet = need("pyarrow.parquet", "counting rows of plain Parquet", "pyarrow")
-        return sum(parquet.ParquetFile(self._input(part), memory_map=False).metadata.num_rows for part in self._parts)
+        return int(self.manifest["rows"])
 
     @functools.cached_property
     def _shown(self) -> dict[str, Any]:
@@ -241,28 +235,14 @@ class Dataset:
         """The thin dataset's own name of a column of the joined rows."""
         return next((own for own, joined in _ADDED.get(self.kind, {}).items() if joined == name), name)
 
-    @property
-    def _plain(self) -> bool:
-        """Whether any program wrote the parts, each with columns and types of its own."""
-        return self._manifest is None or bool(self.manifest.get("plain"))
-
     def _schema(self) -> Any:
-        """The columns of the rows; of plain Parquet, those of all parts."""
+        """The columns of the rows."""
         if self._arrow_schema is None:
             parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
             if not self._parts:
                 raise DatasetError(f"{self.uri} has no parts, and so no columns")
             self._arrow_schema = parquet.read_schema(self._input(self._parts[0]))
-            for part in self._parts[1:] if self._plain else []:
-                self._arrow_schema = self._united(self._arrow_schema, parquet.read_schema(self._input(part)), part)
         return self._arrow_schema
-
-    def _united(self, schema: Any, more: Any, part: dict[str, Any]) -> Any:
-        pa = need("pyarrow", f"reading {self.uri}")
-        try:
-            return pa.unify_schemas([schema, more], promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DatasetError(f"{self.uri}: {part['name']} has a column of another type than the files before it: {error}") from None
 
     def _read(self, names: list[str]) -> Iterator[Any]:
         """The tables of each row group, with these columns."""
@@ -271,22 +251,9 @@ class Dataset:
             with parquet.ParquetFile(self._input(part), pre_buffer=True) as f:
                 have = [name for name in names if name in f.schema_arrow.names]
                 if not f.num_row_groups:  # it has columns all the same
-                    yield self._widened(f.schema_arrow.empty_table().select(have), names)
+                    yield f.schema_arrow.empty_table().select(have)
                 for i in range(f.num_row_groups):
-                    yield self._widened(f.read_row_group(i, columns=have).select(have), names)
-
-    def _widened(self, table: Any, names: list[str]) -> Any:
-        """A part's table with the types of all parts, and null in columns that the part lacks."""
-        if not self._plain or len(self._parts) == 1:
-            return table
-        pa = need("pyarrow", f"reading {self.uri}")
-        schema = pa.schema([self._schema().field(name) for name in names])
-        if table.schema.equals(schema):
-            return table
-        for field in schema:
-            if field.name not in table.schema.names:
-                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-        return table.select(names).cast(schema)
+                    yield f.read_row_group(i, columns=have).select(have)
 
     def _input(self, part: dict[str, Any]) -> Any:
         """A part as an open file; its size is checked."""
@@ -319,8 +286,7 @@ class _Rows:
 
 
 def open(uri: str | os.PathLike[str], *, base: str | None = None, accept_gates: Iterable[str] = ()) -> Dataset:
-    """Open the dataset at a URI: a folder, s3://, gs:// or azblob://; or plain Parquet files, DIR/*.parquet,
-    of which some may lack columns that others have.
+    """Open the dataset at a URI: a folder, s3://, gs:// or azblob://.
 
     `base` says where the base of a thin dataset is now, if it was moved;
     `accept_gates` names gates that may have refused the dataset.
@@ -332,13 +298,6 @@ def open(uri: str | os.PathLike[str], *, base: str | None = None, accept_gates: 
 
 
 def _open(text: str, base: str | None, accept_gates: tuple[str, ...]) -> Dataset:
-    name = posixpath.basename(text.split("?")[0] if "://" in text else text)
-    if name.endswith(".parquet"):
-        place = Place(text).parent()
-        files = place.matching(name)
-        if not files:
-            raise DatasetError(f"{text}: there are no such files")
-        return Dataset(place, None, [{"name": f} for f in files], None)
     place = Place(text)
     manifest = _manifest.read(place, accept_gates)
     return Dataset(place, manifest, manifest.parts(), _base(place, manifest, base))
@@ -353,8 +312,6 @@ def _base(place: Place, manifest: Manifest, given: str | None) -> Dataset | None
     at = Place(given) if given else place.resolve(uri)
     if not given and not place.same_store(at):
         raise DatasetError(f"{place.uri}: its base is at {at.uri}, in another store; if you trust that place: base={at.uri!r}")
-    if reference.get("files"):
-        return _plain_base(place, at, reference)
     try:
         wide = _manifest.read(at, None)  # its gates were accepted when this dataset was made
     except DatasetError as error:
@@ -362,13 +319,3 @@ def _base(place: Place, manifest: Manifest, given: str | None) -> Dataset | None
     if wide.digest != reference["digest"]:
         raise DatasetError(f"{place.uri}: its base {at.uri} changed since it was made; make {place.uri} again")
     return Dataset(at, wide, wide.parts(), None)
-
-
-def _plain_base(place: Place, at: Place, reference: dict[str, Any]) -> Dataset:
-    """A base of Parquet files without a manifest."""
-    folder = at.parent() if at.path.endswith(".parquet") else at
-    files = [{"name": f["name"], "bytes": f["bytes"]} for f in reference["files"]]
-    for f in files:
-        if folder.size(f["name"]) != f["bytes"]:
-            raise DatasetError(f"{place.uri}: the file {f['name']} of its base {at.uri} is gone or changed; make {place.uri} again")
-    return Dataset(folder, None, files, None)

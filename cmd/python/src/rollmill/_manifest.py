@@ -40,7 +40,7 @@ def read(place: Place, accepted: tuple[str, ...] | None) -> Manifest:
     """Read and check the manifest at a place; accepted are the gates that may have refused it, None all."""
     try:
         data = place.read(NAME)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DatasetError(_missing(place)) from None
     where = f"{place.uri}/{NAME}"
     try:
@@ -62,11 +62,13 @@ def read(place: Place, accepted: tuple[str, ...] | None) -> Manifest:
 
 
 def _missing(place: Place) -> str:
+    if place.uri.endswith(".parquet"):
+        return f"{place.uri} has no dataset; Parquet files that no stage wrote become one: rollmill import --from rows --in '{place.uri}' --out DATASET"
     files = place.matching("*.parquet")
     if any(name.startswith("part-") for name in files):
         return f"{place.uri} is incomplete: it has no {NAME}; run the stage that writes it again, or rollmill seal"
     if files:
-        return f"{place.uri} has no {NAME}; name Parquet files that no stage wrote: rollmill.open('{place.uri}/*.parquet')"
+        return f"{place.uri} has no {NAME}; Parquet files that no stage wrote become a dataset: rollmill import --from rows --in '{place.uri}/*.parquet' --out DATASET"
     return f"{place.uri} has no dataset; a dataset is one stage's folder, such as epoch-0/rollout in the run's"
 
 
