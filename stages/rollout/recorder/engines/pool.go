@@ -343,15 +343,34 @@ const (
 
 var errTooLarge = errors.New("too large")
 
-// ReadAll reads at most limit bytes, or returns errTooLarge; size is the announced length, or -1.
+// ReadAll reads at most limit bytes, or returns errTooLarge; size is the
+// announced length. It allocates at most one and a half times the limit.
 func ReadAll(r io.Reader, size int64, limit int) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(int(min(max(size, 0), int64(limit), 8<<20)) + bytes.MinRead)
-	_, err := b.ReadFrom(io.LimitReader(r, int64(limit)+1))
-	if err == nil && b.Len() > limit {
-		err = errTooLarge
+	if size > int64(limit) {
+		return nil, errTooLarge
 	}
-	return b.Bytes(), err
+	var b bytes.Buffer
+	if size > 0 {
+		b.Grow(int(min(size, 8<<20)) + bytes.MinRead)
+	}
+	for {
+		if b.Available() == 0 {
+			grown := make([]byte, b.Len(), min(max(2*b.Len(), 8<<10), limit+1))
+			copy(grown, b.Bytes())
+			b = *bytes.NewBuffer(grown)
+		}
+		room := b.AvailableBuffer()
+		n, err := r.Read(room[:min(cap(room), limit+1-b.Len())])
+		b.Write(room[:n])
+		switch {
+		case b.Len() > limit:
+			return nil, errTooLarge
+		case err == io.EOF:
+			return b.Bytes(), nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 func (u *Pool) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response,
