@@ -27,7 +27,7 @@ var (
 	epoch      = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
 	generation = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0; forks go on counting"}
 	forkedFrom = Column{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` were answered as they " +
-		"were recorded", Null: "it is no fork", Since: "2.3"}
+		"were recorded; it is in the same rollouts, or in the input `origins` that their manifest names", Null: "it is no fork", Since: "2.3"}
 	forkCall = Column{Path: "fork_call", Type: i32, Meaning: "index in the calls of that trajectory of the first call that was sampled anew",
 		Null: forkedFrom.Null, Since: "2.3"}
 	status       = Column{Path: "status", Type: str, Meaning: oneOf(outcomes.Statuses)}

@@ -158,9 +158,13 @@ func TestForksAndWhatTheyAsk(t *testing.T) {
 	if report := run(t, o); report.Counts[outcomes.StatusFailed] != 0 || len(e.Asked())-asked != 3*(9-3)+2*(9-1)+9 {
 		t.Errorf("side by side: %d calls, %+v", len(e.Asked())-asked, report)
 	}
+	base, extended := opened(t, o.Extend.URI), opened(t, o.Out.URI)
 	o.Extend, o.Epoch, o.Out.URI = stages.Input{}, new(1), o.Out.URI+"-later"
 	if report := run(t, o); report.Rows != 6 || report.Counts[outcomes.StatusFailed] != 0 {
 		t.Errorf("in the next epoch: %+v", report)
+	}
+	if diff := cmp.Diff(new(base.Ref("origins", o.Out.URI)), opened(t, o.Out.URI).Input("origins")); diff != "" || extended.Input("origins") != nil {
+		t.Errorf("the dataset of the origins: %s", diff)
 	}
 	_, o, _ = forking(t, e, talker{turns: 5, clock: true})
 	asked = len(e.Asked())

@@ -57,6 +57,13 @@ func (o Options) spec(ctx context.Context, all planning.Tasks, extended *dataset
 	if o.Plan != nil {
 		spec.Inputs = append(spec.Inputs, o.Plan.Dataset.Ref("plan", o.Out.URI))
 	}
+	if extended == nil && all.Forked() {
+		origins, err := o.Plan.Origins(o.Out.URI)
+		if err != nil {
+			return manifest.Spec{}, err
+		}
+		spec.Inputs = append(spec.Inputs, origins)
+	}
 	if extended != nil {
 		if n, known := extended.Params["generations"]; known {
 			params["generations"] = n // of what extends nothing: curate plans by it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -16,12 +15,12 @@ import (
 // with more among them: rollout wrote it so, in one or more steps.
 func extends(ctx context.Context, d *dataset.Dataset, other *manifest.Ref) (bool, error) {
 	for other != nil && d.Stage == "rollout" {
-		at := slices.IndexFunc(d.Inputs, func(r manifest.Ref) bool { return r.Role == "base" })
-		if at < 0 || d.Inputs[at].Digest == other.Digest {
-			return at >= 0, nil
+		base := d.Input("base")
+		if base == nil || base.Digest == other.Digest {
+			return base != nil, nil
 		}
 		var err error
-		if d, err = d.OpenRef(ctx, d.Inputs[at]); err != nil {
+		if d, err = d.OpenRef(ctx, *base); err != nil {
 			return false, err
 		}
 	}

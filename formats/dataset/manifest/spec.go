@@ -33,7 +33,7 @@ type Spec struct {
 
 // Ref is a reference to a dataset or file that another dataset was made from.
 type Ref struct {
-	Role       string `json:"role"` // "base", "scores", "groups", "previous", "examples", ...
+	Role       string `json:"role"` // "base", "scores", "groups", "previous", "origins", "examples", ...
 	URI        string `json:"uri"`  // relative to the dataset within one root, else absolute; never with credentials
 	Identity   string `json:"identity,omitempty"`
 	Digest     string `json:"digest"` // of its manifest, or of the file's content
@@ -42,6 +42,14 @@ type Ref struct {
 	Counts map[string]int64 `json:"counts,omitempty"`
 
 	Refused error `json:"-"` // of Dataset.Known: Begin returns it
+}
+
+// Input returns the first input with a role, or nil.
+func (c *Content) Input(role string) *Ref {
+	if at := slices.IndexFunc(c.Inputs, func(r Ref) bool { return r.Role == role }); at >= 0 {
+		return &c.Inputs[at]
+	}
+	return nil
 }
 
 // Gate refuses a dataset as a whole, by a share or a number of rows in some

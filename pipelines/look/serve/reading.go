@@ -95,7 +95,13 @@ func (v *reading) links(r *http.Request, s *Server) (out []Crumb) {
 	}
 	out = append(out, Crumb{"group", page.Link("d", v.Key, "g", v.t.Is.Group)})
 	if t.ForkCall != nil {
-		out = append(out, Crumb{"its origin", page.Link("d", v.Key, "t", t.ForkedFrom)})
+		in := v.Key
+		if ref := v.x.From.Rows.Input("origins"); ref != nil {
+			if f := s.datasets.Input(v.Key, *ref); f != nil {
+				in = f.Key
+			}
+		}
+		out = append(out, Crumb{"its origin", page.Link("d", in, "t", t.ForkedFrom)})
 	}
 	for k := range t.Calls { // their page shows them side by side
 		id := formats.GroupOf(t.ExampleID, int(t.Epoch), t.TrajectoryID, new(int32(k)))

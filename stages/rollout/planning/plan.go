@@ -8,8 +8,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -39,11 +41,19 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 
 // Base returns the dataset that the plan was made of.
 func (p *Plan) Base() (manifest.Ref, error) {
-	at := slices.IndexFunc(p.Dataset.Inputs, func(r manifest.Ref) bool { return r.Role == "base" })
-	if at < 0 {
+	base := p.Dataset.Input("base")
+	if base == nil {
 		return manifest.Ref{}, fault.Invalid(p.Dataset.URI(), "curate again", nil, "its manifest names no base")
 	}
-	return p.Dataset.Inputs[at], nil
+	return *base, nil
+}
+
+// Origins returns the reference to the dataset whose trajectories the plan forks, for a dataset
+// that will be at a URI.
+func (p *Plan) Origins(from string) (manifest.Ref, error) {
+	r, err := p.Base()
+	r.Role, r.URI = "origins", runroot.Relative(storage.Redact(from), storage.Redact(runroot.Resolve(p.Dataset.Address, r.URI)))
+	return r, err
 }
 
 type planned struct {

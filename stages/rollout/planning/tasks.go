@@ -112,6 +112,11 @@ func (t Task) Fork(generation int32) *Fork {
 	return nil
 }
 
+// Forked reports whether there are forks.
+func (t Tasks) Forked() bool {
+	return slices.ContainsFunc(t.list, func(t Task) bool { return t.Forks != nil })
+}
+
 // join adds the attempts of another row of the plan to a task.
 func (t *Task) join(of Task) {
 	t.N += of.N
