@@ -68,6 +68,7 @@ def serve(function: Callable[..., Any], io: _stdio.Stdio) -> None:
     """Make the attempts that are requested."""
     for request in io.requests:
         example = json.loads(request)
+        example.pop("protocol", None)
         id = example["trajectory_id"]
         try:
             line = _stdio.encode({"trajectory_id": id, **result(function(example))})

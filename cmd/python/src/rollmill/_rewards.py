@@ -108,9 +108,9 @@ class Reward(Generic[P, T]):
 
 
 def _serve(function: Callable[[Any], Any], io: _stdio.Stdio) -> None:
-    answers, loads, encode = io.answers, json.loads, json.JSONEncoder().encode
+    answers, encode = io.answers, json.JSONEncoder().encode
     for line in io.requests:
-        row = loads(_text(line))
+        row = _row(line)
         id = row["id"]
         try:
             value = function(row)
@@ -131,7 +131,7 @@ async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Std
     running: set[asyncio.Task[None]] = set()
 
     async def answer(line: bytes) -> None:
-        row = json.loads(_text(line))
+        row = _row(line)
         id = row["id"]
         try:
             said = _stdio.encode({"id": id, **fields(await function(row))})
@@ -151,10 +151,12 @@ async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Std
     await asyncio.gather(*running)
 
 
-def _text(line: bytes) -> str:
+def _row(line: bytes) -> Any:
     if line.startswith(b"\xff\xff\xff\xff"):
         raise SystemExit("this reward takes one row at a time, but gets Arrow record batches: start it with command: instead of arrow:, or decorate it with @reward(batch=True)")
-    return line.decode()
+    row = json.loads(line)
+    row.pop("protocol", None)
+    return row
 
 
 def _component(value: Any, name: str) -> float | None:
