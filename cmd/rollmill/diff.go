@@ -56,6 +56,7 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.String((*string)(&o.Epochs), "epochs", "compare these epochs of --root, a `RANGE` such as 3..7 or 3..").
 		Shown("all that have both").Common()
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total; of groups the advantage")
+	d.String(&o.Where, "where", "compare only rows of A for which `EXPRESSION` is true, as in show --where")
 	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, and `N` examples that flipped")
 	declareSolved(d, &o.Solved)
 	d.Heading(plugin.Output)

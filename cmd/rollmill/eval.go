@@ -61,6 +61,7 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 		Shown("1, 2, 4, ... up to the attempts").Common()
 	declareSolved(d, &c.Measure.Solved)
 	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
+	d.String(&c.Measure.Where, "where", "measure only trajectories for which `EXPRESSION` is true, as in show --where")
 	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.RunPlace)

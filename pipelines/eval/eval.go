@@ -27,6 +27,7 @@ type MeasureOptions struct {
 	Solved        float64  // a reward at or above it counts as solved
 	Slices        []string // fields of the example, dots between the names of nested objects: a table for each
 	Confidence    float64  // of the intervals; 0: 0.95
+	Where         string   // only trajectories for which this expression is true; "": all
 	FailuresCount bool     // trajectories without a reward count as unsolved in pass@k and solved
 	AcceptGates   []string
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -103,6 +104,10 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 	if len(o.Slices) > 0 {
 		columns = append(columns, "example")
 	}
+	has, err := query.Matching(ctx, d, o.Where)
+	if err != nil {
+		return nil, nil, err
+	}
 	lights, err := dataset.NewReaderOf[light](ctx, base, base.All(), columns)
 	if err != nil {
 		return nil, nil, err
@@ -123,10 +128,13 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 			if err != nil {
 				return err
 			}
+			if !has(first + int64(i)) {
+				continue
+			}
 			if l.Model != "" {
 				models[l.Model] = true
 			}
-			if i == 0 && l.Example != "" {
+			if e.fields == nil && l.Example != "" {
 				if err := json.Unmarshal([]byte(l.Example), &e.fields); err != nil {
 					invalid := fault.Invalid(base.URI(), "", err, "the example is not a JSON object")
 					invalid.Row = first
@@ -143,7 +151,7 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 			e.tokens += int64(l.PromptTokens) + int64(l.CompletionTokens)
 			e.micros += max(0, l.FinishedAt-l.StartedAt)
 		}
-		if rows[0].ForkCall == nil { // a fork is no attempt at its example
+		if rows[0].ForkCall == nil && len(e.rewards) > 0 { // a fork is no attempt at its example
 			out = append(out, e)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -21,6 +22,9 @@ type DiffOptions struct {
 	Reward string  // name of the reward; "" for the total, of groups for the advantage
 	Movers int     // number of most changed rows to show, with their text, and of flipped examples
 	Solved float64 // reward from which an example is solved
+	Where  string  // only rows of A for which this expression is true; "": all
+
+	has func(row int64) bool // those that are compared
 }
 
 // Difference is the change of the rewards, or of groups' advantages, from A to B.
@@ -192,7 +196,9 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
-	d.Rows = a.Rows
+	if o.has, err = query.Matching(ctx, a, o.Where); err != nil {
+		return nil, err
+	}
 	if err := d.read(ctx, a, b, o); err != nil {
 		return nil, err
 	}
@@ -267,9 +273,13 @@ func (s *scored) group() string {
 }
 
 func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
-	d.Groups++
+	before := d.Rows
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
 	for i := range rows {
+		if !o.has(first + int64(i)) {
+			continue
+		}
+		d.Rows++
 		d.changes(&rows[i], &others[i])
 		d.signals(rows[i].Signals, others[i].Signals)
 		as[i], _ = rows[i].value(o.Reward)
@@ -283,6 +293,10 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 				a: rows[i], b: others[i]}, o.Movers)
 		}
 	}
+	if d.Rows == before {
+		return
+	}
+	d.Groups++
 	advantages := o.Reward == "" && rows[0].GroupID != ""
 	d.flip(Mover{Row: first, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o, !advantages)
 	signsA, flatA := signs(as, advantages)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/expression"
 )
 
 // The number of rows whose columns First holds: few at first, as it may find enough among them.
@@ -40,6 +41,15 @@ func First(ctx context.Context, d *dataset.Dataset, q Query, from int64, limit i
 		out[i] = r.row
 	}
 	return out, nil
+}
+
+// Matching tells of each row of a dataset whether a condition is true; of all for "".
+func Matching(ctx context.Context, d *dataset.Dataset, where string) (func(row int64) bool, error) {
+	if _, err := expression.NewFilter(nil, where); where == "" || err != nil {
+		return func(int64) bool { return true }, err
+	}
+	rows, err := First(ctx, d, Query{Where: where}, 0, int(d.Rows))
+	return func(row int64) bool { _, has := slices.BinarySearch(rows, row); return has }, err
 }
 
 // top has the rows that come first.
