@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -63,4 +64,26 @@ func (a *Result) verdict() string {
 		return "nothing found"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Result is the result of an audit.
+type Result struct {
+	Datasets   []Dataset          `json:"datasets"`
+	Mismatches []Mismatch         `json:"mismatches,omitempty"` // of each scores dataset, if it was asked for
+	Findings   []validate.Finding `json:"findings"`             // by severity, the worst first, then by dataset and check
+}
+
+// Dataset is a dataset that was read.
+type Dataset struct {
+	URI  string      `json:"uri"`
+	Kind schema.Kind `json:"kind"`
+	Rows int64       `json:"rows"`
+}
+
+// Worst returns the severity of the worst finding, or "".
+func (a *Result) Worst() validate.Severity {
+	if len(a.Findings) == 0 {
+		return ""
+	}
+	return a.Findings[0].Severity
 }

@@ -1,3 +1,4 @@
+// Package clusters computes the standard error of a mean over rows that come in groups.
 package clusters
 
 import "math"

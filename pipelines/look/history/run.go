@@ -1,6 +1,15 @@
+// Package history is what is known of a run by epoch: samples with means and bands, costs, drops,
+// the curriculum, the receipt. It reads datasets and manifests, or what package report kept
+// of them before.
+//
+// Rewards are means over scored trajectories: a trajectory without a reward is excluded, not
+// counted as 0. To add a figure, add a field to Epoch, fill it in collect.go, and show it in
+// text.go or tiles.go.
 package history
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -8,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Run is the report of a run.
@@ -183,4 +193,21 @@ type Prices struct{ Prompt, Completion float64 }
 // Of returns what calls cost.
 func (p Prices) Of(c Cost) float64 {
 	return (float64(c.PromptTokens)*p.Prompt + float64(c.CompletionTokens)*p.Completion) / 1e6
+}
+
+// File is the file in which the report keeps a Run, as --json prints it.
+const File = "report.json"
+
+// ReadHistory returns the epochs that the last report of a run has. Without one it is
+// storage.ErrNotExist.
+func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
+	data, err := b.Read(ctx, File)
+	if err != nil {
+		return nil, err
+	}
+	var run Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		return nil, fault.Invalid(storage.Join(b.URI(), File), "", err, "not a history of the report, which `rollmill report` makes again")
+	}
+	return run.Epochs, nil
 }

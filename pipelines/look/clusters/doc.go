@@ -1,2 +1,0 @@
-// Package clusters computes the standard error of a mean over rows that come in groups.
-package clusters

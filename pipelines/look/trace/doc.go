@@ -1,2 +1,0 @@
-// Package trace follows one trajectory from rollout to submission through all datasets of a run.
-package trace
