@@ -114,28 +114,18 @@ type Change struct {
 	MeanMovement float64 // of |b - a|
 }
 
-// changes adds a row to the changes of the named rewards, as sums. Most rows have them in
-// one order.
+// changes adds a row to the changes of the named rewards, as sums.
 func (d *Difference) changes(a, b *scored) {
 	for _, s := range []*scored{a, b} {
-		for i, r := range s.Rewards {
-			if i < len(d.Changes) && d.Changes[i].Name == r.Name {
-				continue
-			}
+		for _, r := range s.Rewards {
 			if !slices.ContainsFunc(d.Changes, func(c *Change) bool { return c.Name == r.Name }) {
 				d.Changes = append(d.Changes, &Change{Name: strings.Clone(r.Name)})
 			}
 		}
 	}
-	value := func(s *scored, i int, name string) *float64 {
-		if i < len(s.Rewards) && s.Rewards[i].Name == name {
-			return s.Rewards[i].Value
-		}
-		v, _ := s.value(name)
-		return v
-	}
-	for i, c := range d.Changes {
-		x, y := value(a, i, c.Name), value(b, i, c.Name)
+	for _, c := range d.Changes {
+		x, _ := a.value(c.Name)
+		y, _ := b.value(c.Name)
 		if c.add(x, y); x != nil && y != nil {
 			c.MeanA, c.MeanB, c.MeanMovement = c.MeanA+*x, c.MeanB+*y, c.MeanMovement+math.Abs(*y-*x)
 		}

@@ -170,23 +170,11 @@ func (t *ids) bytes() int64 {
 	return total
 }
 
-// nibbles are the values of hex digits; those of other bytes have a bit above.
-var nibbles = func() (out [256]byte) {
-	for b := range out {
-		out[b] = byte(strings.IndexByte("0123456789abcdef", byte(b)))
-	}
-	return out
-}()
-
 // pack returns the bytes of an id that rollmill made.
 func pack(id string) (out [idBytes]byte, ok bool) {
 	if len(id) != 2*idBytes {
 		return out, false
 	}
-	other := byte(0)
-	for i := range out {
-		high, low := nibbles[id[2*i]], nibbles[id[2*i+1]]
-		out[i], other = high<<4|low, other|high|low
-	}
-	return out, other < 16
+	_, err := hex.Decode(out[:], []byte(id))
+	return out, err == nil && id == strings.ToLower(id)
 }

@@ -13,7 +13,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -142,49 +141,52 @@ var nouns = map[schema.Kind]string{schema.KindTrajectories: "trajectory", schema
 // WriteText writes the view as text.
 func (v View) WriteText(w io.Writer) error {
 	m := v.Manifest
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(out, "%s\t%s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("dataset", "%s", v.URI)
-	line("stage", "%s, identity %s", m.Stage, m.Identity)
-	line("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
-		plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
-	if v.Groups != nil {
-		line("groups", "%s", v.Groups)
-	}
-	line("digest", "%s", m.RowsDigest)
+	var b strings.Builder
+	p := &text.Layout{W: &b}
+	v.head(p)
+	p.Field("digest", "%s", m.RowsDigest)
 	for _, in := range m.Inputs {
-		line("input", "%s (%s)", in.URI, in.Role)
+		p.Field("input", "%s (%s)", in.URI, in.Role)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
-		line("parameter", "%s = %s", name, text.JSON(m.Params[name]))
+		p.Field("parameter", "%s = %s", name, text.JSON(m.Params[name]))
 	}
 	for _, t := range []struct {
 		name   string
 		counts map[string]int64
 	}{{"count", m.Counts}, {"dropped", m.Drops}, {"failed", m.Failures}} {
 		for _, key := range slices.Sorted(maps.Keys(t.counts)) {
-			line(t.name, "%s %d", key, t.counts[key])
-		}
-	}
-	for _, g := range m.Gates {
-		if g.Refused {
-			line("refused by", "%s: %s is %.4g", g.Name, g.Count, g.Value)
+			p.Field(t.name, "%s %d", key, t.counts[key])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
-		line("table", "%s, %s", name, plural.Of(m.Tables[name].Rows, "row"))
-	}
-	if err := out.Flush(); err != nil {
-		return err
+		p.Field("table", "%s, %s", name, plural.Of(m.Tables[name].Rows, "row"))
 	}
 	if len(v.Rows) > 0 {
-		if err := (&text.Layout{W: w}).Table(v.cells()); err != nil {
-			return err
+		p.Table(v.cells())
+	}
+	if err := v.writeFunnel(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// head writes what every view begins with.
+func (v View) head(p *text.Layout) {
+	m := v.Manifest
+	p.Field("dataset", "%s", text.Line(v.URI))
+	p.Field("stage", "%s, identity %s", text.Line(m.Stage), text.Line(m.Identity))
+	p.Field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
+		plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
+	if v.Groups != nil {
+		p.Field("groups", "%s", v.Groups)
+	}
+	for _, g := range m.Gates {
+		if g.Refused {
+			p.Field("refused by", "%s: %s is %.4g", text.Line(g.Name), text.Line(g.Count), g.Value)
 		}
 	}
-	return v.writeFunnel(w)
 }
 
 // writeFunnel writes what each rule of curate dropped.

@@ -190,18 +190,7 @@ func (v View) WriteSummary(w io.Writer, markdown bool) error {
 
 func (v View) summary(p *text.Layout) {
 	m, s := v.Manifest, v.Summary
-	p.Field("dataset", "%s", text.Line(v.URI))
-	p.Field("stage", "%s, identity %s", text.Line(m.Stage), text.Line(m.Identity))
-	p.Field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
-		plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
-	if v.Groups != nil {
-		p.Field("groups", "%s", v.Groups)
-	}
-	for _, g := range m.Gates {
-		if g.Refused {
-			p.Field("refused by", "%s: %s is %.4g", text.Line(g.Name), text.Line(g.Count), g.Value)
-		}
-	}
+	v.head(p)
 	for _, list := range []struct {
 		name   string
 		counts map[string]int64
