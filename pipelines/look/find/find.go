@@ -5,7 +5,6 @@ package find
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"path"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -59,7 +59,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 		if err != nil {
 			return nil, err
 		}
-		err := g.add(ctx, b, uri, o.Key, folders)
+		err := g.add(ctx, uri, o.Key, folders)
 		switch {
 		case errors.Is(err, seal.ErrIncomplete):
 			g.Unfinished = append(g.Unfinished, err.Error())
@@ -81,11 +81,16 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 
 // add adds the dataset or the receipt to which an object belongs. The folder of a
 // dataset has a manifest, or records of shards that wait for one.
-func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, folders map[string]bool) error {
+func (g *Found) add(ctx context.Context, uri, key string, folders map[string]bool) error {
 	folder := path.Dir(key)
 	switch name := path.Base(key); {
 	case name == receipts.File:
-		return g.receipt(ctx, b, key, within(uri, folder))
+		at := within(uri, folder)
+		r, err := history.ReadReceipt(ctx, at)
+		if r != nil {
+			g.Receipts = append(g.Receipts, Receipt{storage.Redact(at), *r})
+		}
+		return err
 	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
 		folder = path.Dir(path.Dir(folder))
 	case name != manifest.FileName:
@@ -145,19 +150,6 @@ func (g *Found) open(ctx context.Context, uri string) error {
 		g.Datasets = append(g.Datasets, d)
 	}
 	return err
-}
-
-func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder string) error {
-	data, err := b.Read(ctx, key)
-	if err != nil {
-		return err
-	}
-	var r receipts.Receipt
-	if err := json.Unmarshal(data, &r); err != nil {
-		return fault.Invalid(storage.Redact(folder), "submit again", err, "its receipt cannot be read")
-	}
-	g.Receipts = append(g.Receipts, Receipt{storage.Redact(folder), r})
-	return nil
 }
 
 // upstream adds the datasets from which a dataset was made. A missing or changed
