@@ -68,8 +68,15 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if row < 0 {
 		return nil, missing(ctx, g, s.Rows, id)
 	}
-	c, err := at(ctx, s, row)
+	decided, err := decisions(ctx, s.Rows, []string{id})
 	if err != nil {
+		return nil, err
+	}
+	c, err := conversation(ctx, s, row, decided)
+	if err != nil {
+		return nil, err
+	}
+	if c.Is, err = rawRow(ctx, s, row); err != nil {
 		return nil, err
 	}
 	if c.Group != nil {
@@ -81,29 +88,16 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	return c, err
 }
 
-// ConversationAt reads a row of a dataset, with all its columns and what curate decided of it.
+// ConversationAt reads a row of a dataset with all its columns, of which nothing is decided.
 func ConversationAt(ctx context.Context, d *dataset.Dataset, row int64) (*Conversation, error) {
 	s, err := joined.Of(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	return at(ctx, s, row)
-}
-
-func at(ctx context.Context, s *joined.Source, row int64) (*Conversation, error) {
 	c, err := conversation(ctx, s, row, nil)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.Is, err = rawRow(ctx, s, row)
 	}
-	decided, err := decisions(ctx, s.Rows, []string{c.t.TrajectoryID})
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := decided[c.t.TrajectoryID]; ok {
-		c.Decision = &d
-		c.judge()
-	}
-	c.Is, err = rawRow(ctx, s, row)
 	return c, err
 }
 
@@ -287,6 +281,12 @@ func Judged(t *formats.Trajectory, group *Grouped, decision *Curated) *Conversat
 	c := &Conversation{Group: group, Decision: decision, t: t}
 	c.judge()
 	return c
+}
+
+// Decide judges it by a decision of curate.
+func (c *Conversation) Decide(decision *Curated) {
+	c.Decision = decision
+	c.judge()
 }
 
 func (c *Conversation) judge() {

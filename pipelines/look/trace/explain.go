@@ -3,6 +3,7 @@ package trace
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -82,6 +83,10 @@ func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 		if err := s.add(ctx, d, at.ID, row); err != nil {
 			return nil, err
 		}
+	}
+	if s.Rollout != nil && len(s.Curated) > 0 {
+		kept := slices.IndexFunc(s.Curated, func(c model.Curated) bool { return c.Kept })
+		s.Rollout.Decide(&s.Curated[max(0, kept)])
 	}
 	s.submitted(sets.Receipts)
 	s.Problems = sets.Problems
