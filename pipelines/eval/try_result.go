@@ -3,8 +3,6 @@ package eval
 import (
 	"cmp"
 	"context"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -15,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/look/model"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -112,7 +111,7 @@ func (r *TryResult) read(ctx context.Context, uri string, prices watch.Budget) e
 	if err != nil {
 		return err
 	}
-	return r.converse(ctx, uri)
+	return r.converse(ctx, d)
 }
 
 // compare adds where the attempts of a group part.
@@ -158,26 +157,18 @@ func (r *TryResult) add(t *formats.Trajectory, prices watch.Budget) {
 
 // converse reads the conversations of the best attempt and of the worst: by reward,
 // and one without a reward is worse than all that have one.
-func (r *TryResult) converse(ctx context.Context, uri string) (err error) {
-	order := slices.Clone(r.Attempts)
-	reward := func(a Attempt) float64 {
-		if a.Reward == nil {
-			return math.Inf(-1)
-		}
-		return *a.Reward
-	}
-	slices.SortStableFunc(order, func(a, b Attempt) int { return cmp.Compare(reward(b), reward(a)) })
-	if len(order) == 0 {
-		return nil
-	}
-	if r.best, err = model.Converse(ctx, uri, order[0].TrajectoryID); err != nil {
+func (r *TryResult) converse(ctx context.Context, d *dataset.Dataset) error {
+	order, err := query.First(ctx, d, query.Query{Order: query.OrderOf("-reward")}, 0, len(r.Attempts))
+	if err != nil || len(order) == 0 {
 		return err
 	}
-	r.Best = r.best.Is
-	if len(order) == 1 {
+	if r.best, err = model.Converse(ctx, d.URI(), r.Attempts[order[0]].TrajectoryID); err != nil {
+		return err
+	}
+	if r.Best = r.best.Is; len(order) == 1 {
 		return nil
 	}
-	if r.worst, err = model.Converse(ctx, uri, order[len(order)-1].TrajectoryID); err != nil {
+	if r.worst, err = model.Converse(ctx, d.URI(), r.Attempts[order[len(order)-1]].TrajectoryID); err != nil {
 		return err
 	}
 	r.Worst = r.worst.Is
