@@ -18,7 +18,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/history"
-	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -35,6 +34,7 @@ type Entry struct {
 	Parts    int
 	Segments int // of journals: finished rows that are not in a part yet
 	Begun    int // leases, and records of finished shards
+	Records  int // of these, the records
 	Bytes    int64
 	Changed  time.Time // the last object
 	Written  time.Time // the manifest
@@ -46,14 +46,6 @@ func (f *Entry) Live() bool { return f.Segments+f.Begun > 0 && !f.Complete }
 
 // At tells a dataset from another that was there before.
 func (f *Entry) At() string { return f.Key + "@" + f.Written.String() }
-
-// Link returns the path of the dataset's page.
-func (f *Entry) Link() string {
-	if f.Live() {
-		return page.Link("d", f.Key, "live")
-	}
-	return page.Link("d", f.Key)
-}
 
 // Listing is what is below a root.
 type Listing struct {
@@ -233,7 +225,9 @@ func (l *Listing) Add(root string, o storage.Object) {
 	case private != nil && private[2] == "journal":
 		f.Segments++
 	case private != nil:
-		f.Begun++
+		if f.Begun++; private[2] == "shard" {
+			f.Records++
+		}
 	case name == manifest.FileName:
 		f.Complete, f.Written = true, o.ModTime
 	case name == receipts.File:

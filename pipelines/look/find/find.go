@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -50,16 +50,19 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	var worst error
-	folders := map[string]bool{}
-	for o, err := range b.List(ctx, "") {
-		if errors.Is(err, syscall.ENOTDIR) {
-			_, err = dataset.Open(ctx, uri, dataset.OpenOptions{}) // returns a better error if the URI is a file
-		}
-		if err != nil {
-			return nil, err
-		}
-		err := g.add(ctx, uri, o.Key, folders)
+	all := catalogue.Catalogue{Root: uri, Bucket: b}
+	list, worst := all.List(ctx)
+	switch {
+	case errors.Is(worst, syscall.ENOTDIR):
+		_, err := dataset.Open(ctx, uri, dataset.OpenOptions{}) // returns a better error if the URI is a file
+		return nil, cmp.Or(err, worst)
+	case errors.Is(worst, storage.ErrNotExist):
+		list, worst = &catalogue.Listing{}, nil
+	case worst != nil:
+		return nil, worst
+	}
+	for _, f := range list.Entries {
+		err := g.add(ctx, f)
 		switch {
 		case errors.Is(err, seal.ErrIncomplete):
 			g.Unfinished = append(g.Unfinished, err.Error())
@@ -79,38 +82,22 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 	return g, nil
 }
 
-// add adds the dataset or the receipt to which an object belongs. The folder of a
-// dataset has a manifest, or records of shards that wait for one.
-func (g *Found) add(ctx context.Context, uri, key string, folders map[string]bool) error {
-	folder := path.Dir(key)
-	switch name := path.Base(key); {
-	case name == receipts.File:
-		at := within(uri, folder)
-		r, err := history.ReadReceipt(ctx, at)
-		if r != nil {
-			g.Receipts = append(g.Receipts, Receipt{storage.Redact(at), *r})
+// add adds the dataset and the receipt of a folder: a dataset has a manifest, or records of shards that
+// wait for one.
+func (g *Found) add(ctx context.Context, f *catalogue.Entry) error {
+	if f.Receipt {
+		r, err := history.ReadReceipt(ctx, f.URI)
+		if err != nil {
+			return err
 		}
-		return err
-	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
-		folder = path.Dir(path.Dir(folder))
-	case name != manifest.FileName:
+		if r != nil { // it was not removed since
+			g.Receipts = append(g.Receipts, Receipt{storage.Redact(f.URI), *r})
+		}
+	}
+	if !f.Complete && f.Records == 0 {
 		return nil
 	}
-	if folders[folder] {
-		return nil
-	}
-	folders[folder] = true
-	return g.open(ctx, within(uri, folder))
-}
-
-// privateFolder is the folder with the records of a dataset's shards.
-const privateFolder = ".rollmill"
-
-func within(uri, folder string) string {
-	if folder == "." {
-		return uri
-	}
-	return storage.Join(uri, folder)
+	return g.open(ctx, f.URI)
 }
 
 // sort puts bases before the datasets that were made from them.

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 type datasetModel struct {
@@ -44,7 +45,7 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 		return m, err
 	}
 	if f.Live() {
-		return nil, elsewhere(f.Link())
+		return nil, elsewhere(linkOf(f))
 	}
 	d, err := s.open(r.Context(), f)
 	if err != nil {
@@ -56,6 +57,14 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 		m.Inputs = append(m.Inputs, input{ref, s.datasets.Input(f.Key, ref)})
 	}
 	return m, nil
+}
+
+// linkOf returns the path of a dataset's page.
+func linkOf(f *catalogue.Entry) string {
+	if f.Live() {
+		return page.Link("d", f.Key, "live")
+	}
+	return page.Link("d", f.Key)
 }
 
 // asJSON returns a parameter or a figure as JSON.

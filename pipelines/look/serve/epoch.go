@@ -181,5 +181,5 @@ func (s *Server) trailOf(f *catalogue.Entry) []Crumb {
 	if f.Epoch >= 0 {
 		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), epochLink(f.Run, f.Epoch)})
 	}
-	return append(out, Crumb{f.Stage, f.Link()})
+	return append(out, Crumb{f.Stage, linkOf(f)})
 }

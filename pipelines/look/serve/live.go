@@ -204,7 +204,7 @@ func (s *Server) underway(r *http.Request, f *catalogue.Entry) (*dataset.Dataset
 		id = segment(r, "id")
 	}
 	if group+id == "" {
-		return nil, elsewhere(f.Link())
+		return nil, elsewhere(linkOf(f))
 	}
 	return s.snapshot(r.Context(), f, group, id)
 }

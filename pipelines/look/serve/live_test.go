@@ -199,7 +199,7 @@ func checkMembers(t *testing.T, s *site) {
 		t.Errorf("a trajectory that is not in the journal: %v", err)
 	}
 	if answer := s.raw("GET /d/epoch-0%2Frollout HTTP/1.1\nHost: 127.0.0.1\nCookie: " + s.cookie() + "\n\n"); answer.StatusCode != 303 ||
-		answer.Header.Get("Location") != f.Link() {
+		answer.Header.Get("Location") != linkOf(f) {
 		t.Errorf("the dataset that is not complete: %d, %q", answer.StatusCode, answer.Header.Get("Location"))
 	}
 }
