@@ -50,7 +50,7 @@ func (b *Bucket) readLimited(ctx request, key string, limit int64) ([]byte, erro
 	}
 	defer r.Close()
 	if size > limit {
-		return nil, tooLargeError{size, limit}
+		return nil, tooLarge(size, limit)
 	}
 	ctx.moves(min(max(size, 0), limit))
 	var data bytes.Buffer
@@ -60,7 +60,7 @@ func (b *Bucket) readLimited(ctx request, key string, limit int64) ([]byte, erro
 	case err != nil:
 		return nil, err
 	case n > limit:
-		return nil, tooLargeError{n, limit}
+		return nil, tooLarge(n, limit)
 	case n < size:
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -68,8 +68,6 @@ func (b *Bucket) readLimited(ctx request, key string, limit int64) ([]byte, erro
 }
 
 // whole opens an object and returns its size: -1 if the store does not say it.
-// Local files are not opened with fileblob, which returns the size of the file
-// that had the name before it opened it.
 func (b *Bucket) whole(ctx context.Context, key string) (io.ReadCloser, int64, error) {
 	if b.disk != "" {
 		f, size, err := b.file(key)
@@ -78,11 +76,7 @@ func (b *Bucket) whole(ctx context.Context, key string) (io.ReadCloser, int64, e
 		}
 		return f, size, nil
 	}
-	drv, err := b.driver()
-	if err != nil {
-		return nil, 0, err
-	}
-	r, err := drv.NewReader(ctx, b.prefix+key, nil)
+	r, err := b.drv.NewReader(ctx, b.prefix+key, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -113,27 +107,11 @@ func (b *Bucket) file(key string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// tooLargeError reports an object that is too large to be read whole.
-type tooLargeError struct{ is, limit int64 }
-
-func (e tooLargeError) Error() string {
-	return fmt.Sprintf("the object has %d bytes, and at most %d are read: another program wrote it", e.is, e.limit)
-}
-
 // ErrTooLarge marks an object that is too large for Read.
-var ErrTooLarge = errors.New("too large")
+var ErrTooLarge = errors.New("the object is too large to be read whole")
 
-func (tooLargeError) Is(target error) bool { return target == ErrTooLarge }
-
-// reading returns the driver for an object that is to be read. A folder on a
-// local disk is not an object, but fileblob would read it as one.
-func (b *Bucket) reading(key string) (*blob.Bucket, error) {
-	if b.disk != "" {
-		if info, err := os.Stat(b.path(key)); err == nil && info.IsDir() {
-			return nil, ErrNotExist
-		}
-	}
-	return b.driver()
+func tooLarge(size, limit int64) error {
+	return fmt.Errorf("%w: it has %d bytes, and at most %d are read: another program wrote it", ErrTooLarge, size, limit)
 }
 
 // path returns where a local bucket stores an object. checkKey has checked the
@@ -155,7 +133,7 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 }
 
 func (b *Bucket) attributes(ctx context.Context, key string) (a *blob.Attributes, err error) {
-	if b.disk != "" { // fileblob also reads a file KEY.attrs, whatever it is
+	if b.disk != "" {
 		f, _, err := b.file(key)
 		if err != nil {
 			return nil, err
@@ -167,12 +145,8 @@ func (b *Bucket) attributes(ctx context.Context, key string) (a *blob.Attributes
 		}
 		return &blob.Attributes{Size: info.Size(), ModTime: info.ModTime()}, nil
 	}
-	drv, err := b.driver()
-	if err != nil {
-		return nil, err
-	}
 	err = b.retry(ctx, func(ctx request) error {
-		a, err = drv.Attributes(ctx, b.prefix+key)
+		a, err = b.drv.Attributes(ctx, b.prefix+key)
 		return err
 	})
 	return a, err
@@ -212,15 +186,11 @@ func (b *Bucket) list(ctx context.Context, prefix, delimiter string,
 
 // pages yields what an object store lists, page by page.
 func (b *Bucket) pages(ctx context.Context, o blob.ListOptions, yield func(Object, error) bool) error {
-	drv, err := b.driver()
-	if err != nil {
-		return err
-	}
 	for token := blob.FirstPageToken; token != nil; {
 		var page []*blob.ListObject
 		err := b.retry(ctx, func(ctx request) (err error) {
 			var next []byte
-			if page, next, err = drv.ListPage(ctx, token, PageSize, &o); err == nil {
+			if page, next, err = b.drv.ListPage(ctx, token, PageSize, &o); err == nil {
 				token = next
 			}
 			return err
@@ -247,25 +217,29 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	if err := b.begin(ctx, "delete", key); err != nil {
 		return err
 	}
-	drv, err := b.reading(key)
-	if err == nil {
-		err = b.retry(ctx, func(ctx request) error { return drv.Delete(ctx, b.prefix+key) })
+	var err error
+	if b.disk != "" {
+		err = b.remove(b.path(key))
+	} else {
+		err = b.retry(ctx, func(ctx request) error { return b.drv.Delete(ctx, b.prefix+key) })
 	}
-	if errors.Is(err, ErrNotExist) || kindOf(err) == ErrNotExist {
+	if kindOf(err) == ErrNotExist {
 		return nil
-	}
-	if err == nil && b.disk != "" {
-		b.removeEmptyFolders(filepath.Dir(b.path(key)))
 	}
 	return b.fail("delete", key, err)
 }
 
-func (b *Bucket) removeEmptyFolders(dir string) {
-	for ; len(dir) > len(b.disk); dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
-			return // the folder is not empty
-		}
+// remove removes a file, and the folders that become empty. A folder is not an object.
+func (b *Bucket) remove(file string) error {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return nil
 	}
+	if err := os.Remove(file); err != nil {
+		return bare(err)
+	}
+	for dir := filepath.Dir(file); len(dir) > len(b.disk) && os.Remove(dir) == nil; dir = filepath.Dir(dir) {
+	}
+	return nil
 }
 
 // Create makes an object that must not exist yet, completely or not at all, or

@@ -2,19 +2,17 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
 	"gocloud.dev/blob/memblob"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // openers is the list of schemes. A local path has no scheme and is opened as
@@ -35,12 +33,12 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 		scheme = "file"
 	}
 	if uri == "" {
-		return nil, addressError("open storage: empty URI")
+		return nil, fault.Errorf(fault.Usage, "", "open storage: empty URI")
 	}
 	open, ok := openers[scheme]
 	if !ok {
-		return nil, addressError(fmt.Sprintf("open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme,
-			strings.Join(slices.Sorted(maps.Keys(openers)), ", ")))
+		return nil, fault.Errorf(fault.Usage, "", "open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme,
+			strings.Join(slices.Sorted(maps.Keys(openers)), ", "))
 	}
 	b, err := open(ctx, uri)
 	if err != nil {
@@ -61,8 +59,7 @@ func openFile(_ context.Context, uri string) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{dir: abs}
-	return &Bucket{uri: rooted(uri), disk: abs, driver: f.open}, nil
+	return &Bucket{uri: rooted(uri), disk: abs}, nil
 }
 
 // rooted returns a URI as a bucket shows it: no credentials, no trailing slash.
@@ -75,30 +72,6 @@ func rooted(uri string) string {
 		base += "?" + query
 	}
 	return base
-}
-
-// folder opens a local folder when it is first needed and exists: the first
-// write makes the folder, a read never does.
-type folder struct {
-	dir string
-	mu  sync.Mutex
-	drv *blob.Bucket
-}
-
-func (f *folder) open() (*blob.Bucket, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.drv != nil {
-		return f.drv, nil
-	}
-	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotExist
-	}
-	drv, err := fileblob.OpenBucket(f.dir, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
-	if err == nil {
-		f.drv = drv
-	}
-	return drv, err
 }
 
 var mem = struct {
@@ -121,5 +94,24 @@ func openMem(_ context.Context, uri string) (*Bucket, error) {
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
 		prefix += "/"
 	}
-	return &Bucket{uri: rooted(uri), prefix: prefix, driver: func() (*blob.Bucket, error) { return drv, nil }}, nil
+	return &Bucket{uri: rooted(uri), prefix: prefix, drv: drv}, nil
+}
+
+// Wrapping returns a context in which Open returns what wrap makes from each
+// bucket: to count the bytes of a command for its progress, and for tests that
+// count or fail the storage operations of a whole command. With two of them, the wrap of the
+// outer context is applied first.
+func Wrapping(ctx context.Context, wrap func(*Bucket) *Bucket) context.Context {
+	if inner := wrapper(ctx); inner != nil {
+		outer := wrap
+		wrap = func(b *Bucket) *Bucket { return outer(inner(b)) }
+	}
+	return context.WithValue(ctx, wrapping{}, wrap)
+}
+
+type wrapping struct{}
+
+func wrapper(ctx context.Context) func(*Bucket) *Bucket {
+	wrap, _ := ctx.Value(wrapping{}).(func(*Bucket) *Bucket)
+	return wrap
 }

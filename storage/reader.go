@@ -43,7 +43,7 @@ func (b *Bucket) OpenSized(ctx context.Context, key string, size int64) (Reader,
 		r, err := b.Open(ctx, key)
 		if err == nil && r.Size() != size {
 			r.Close()
-			err = b.fail("open", key, sizeError{r.Size(), size})
+			err = b.fail("open", key, otherSize(r.Size(), size))
 		}
 		if err != nil {
 			return nil, err
@@ -56,11 +56,9 @@ func (b *Bucket) OpenSized(ctx context.Context, key string, size int64) (Reader,
 	return &rangeReader{ctx: ctx, b: b, key: key, size: size}, nil
 }
 
-// sizeError reports that an object has another size than expected.
-type sizeError struct{ is, expected int64 }
-
-func (e sizeError) Error() string {
-	return fmt.Sprintf("the object has %d bytes, and %d were expected: it was changed", e.is, e.expected)
+// otherSize reports that an object has another size than expected.
+func otherSize(size, expected int64) error {
+	return fmt.Errorf("the object has %d bytes, and %d were expected: it was changed", size, expected)
 }
 
 type fileReader struct {
@@ -124,17 +122,13 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 
 // request fills p; an object that ends early was changed meanwhile.
 func (r *rangeReader) request(ctx context.Context, p []byte, off int64) (int, error) {
-	drv, err := r.b.driver()
-	if err != nil {
-		return 0, err
-	}
-	src, err := drv.NewRangeReader(ctx, r.b.prefix+r.key, off, int64(len(p)), nil)
+	src, err := r.b.drv.NewRangeReader(ctx, r.b.prefix+r.key, off, int64(len(p)), nil)
 	if err != nil {
 		return 0, err
 	}
 	defer src.Close()
 	if src.Size() != r.size {
-		return 0, sizeError{src.Size(), r.size}
+		return 0, otherSize(src.Size(), r.size)
 	}
 	n, err := io.ReadFull(src, p)
 	if err == io.EOF {

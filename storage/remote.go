@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"gocloud.dev/blob"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // A location is a bucket of an object store and a prefix within it.
@@ -29,19 +31,19 @@ func locate(uri string) (location, error) {
 	l := location{scheme: scheme, name: name}
 	switch {
 	case name == "":
-		return l, addressError("the bucket's name is missing: " + scheme + "://BUCKET/PREFIX")
+		return l, fault.Errorf(fault.Usage, "", "the bucket's name is missing: %s://BUCKET/PREFIX", scheme)
 	case strings.Contains(name, "@"):
-		return l, addressError("no credentials in a URI: set the environment variables of the store's own tools")
+		return l, fault.Errorf(fault.Usage, "", "no credentials in a URI: set the environment variables of the store's own tools")
 	}
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
 		if err := checkKey(prefix); err != nil {
-			return l, addressError(err.Error())
+			return l, fault.Errorf(fault.Usage, "", "%w", err)
 		}
 		l.prefix = prefix + "/"
 	}
 	var err error
 	if l.query, err = url.ParseQuery(query); err != nil {
-		return l, addressError("the parameters after ? cannot be read: " + err.Error())
+		return l, fault.Errorf(fault.Usage, "", "the parameters after ? cannot be read: %w", err)
 	}
 	return l, nil
 }
@@ -78,9 +80,7 @@ func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, driver: func() (*blob.Bucket, error) {
-			return c.drv, nil
-		}}, nil
+		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, drv: c.drv}, nil
 	}
 }
 
@@ -106,7 +106,7 @@ func shared(ctx context.Context, at location, dial dialer) (*client, error) {
 func unknown(query url.Values, known ...string) error {
 	for name := range query {
 		if !slices.Contains(known, name) {
-			return addressError("unknown parameter \"" + name + "\" (known: " + strings.Join(known, ", ") + ")")
+			return fault.Errorf(fault.Usage, "", "unknown parameter %q (known: %s)", name, strings.Join(known, ", "))
 		}
 	}
 	return nil

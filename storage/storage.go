@@ -6,11 +6,10 @@
 // Bucket writes is invisible until it is complete (Create, Write, Draft), and
 // on a local disk it is synced before it is visible.
 //
-// On a local disk gocloud's fileblob reads, describes and deletes. It is not
-// used for writing (its writes are not synced and its IfNotExist has several
-// winners) or for listing (it skips folders that it may not read, shows nothing
-// below a root that is a symbolic link, and walks the whole tree again for
-// every thousand keys): see draft.go and walk.go.
+// A local disk is not read or written through gocloud: its fileblob does not sync, its
+// IfNotExist has several winners, and its listing skips folders that it may not read, shows
+// nothing below a root that is a symbolic link, and walks the whole tree again for every
+// thousand keys. See draft.go and walk.go.
 //
 // Access to an object store can fail temporarily: such operations are repeated
 // (retry.go), and a create whose response was lost is distinguished from one
@@ -35,10 +34,10 @@ import (
 // Bucket is the bytes under one URI prefix. It is safe for concurrent use.
 type Bucket struct {
 	uri    string
-	prefix string  // of every key within the driver's bucket: "" or "a/b/"
-	disk   string  // the folder, for a local bucket; else empty
-	far    *client // of an object store, or nil
-	driver func() (*blob.Bucket, error)
+	prefix string       // of every key within the driver's bucket: "" or "a/b/"
+	disk   string       // the folder, for a local bucket; else empty
+	far    *client      // of an object store, or nil
+	drv    *blob.Bucket // of memory or an object store; nil for a local folder
 	hooks  []Hook
 	meters []Meter
 
