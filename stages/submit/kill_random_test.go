@@ -82,6 +82,9 @@ func files(t *testing.T) (order, func() int) {
 // or asks for a person: there is one job, or a person is told, and never two.
 func TestKilledAtRandom(t *testing.T) {
 	count, seed := number("COUNT", 2), number("SEED", 1)
+	if testing.Short() {
+		count = number("COUNT", 1)
+	}
 	all := subjects()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {

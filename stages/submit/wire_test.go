@@ -32,6 +32,16 @@ func number(name string, otherwise int) int {
 	return otherwise
 }
 
+// sampled returns a third of a list in a short run, else all of it.
+func sampled[T any](list []T) (some []T) {
+	for i, x := range list {
+		if !testing.Short() || i%3 == 0 {
+			some = append(some, x)
+		}
+	}
+	return some
+}
+
 // TestWireForm makes ART's wire form of a curated dataset, beside what the
 // harness does to the same rows in Python, and then hands a larger one over to
 // a server and to files, each in a process of its own: make bench/submit.

@@ -258,9 +258,11 @@ func TestCompactAgain(t *testing.T) {
 func TestCompactKilledAnywhere(t *testing.T) {
 	ctx := context.Background()
 	places(t, func(t *testing.T, uri string) {
-		step := 7
-		if strings.HasPrefix(uri, "mem:") || !testing.Short() {
-			step = 1
+		step := 1
+		if testing.Short() && strings.HasPrefix(uri, "mem:") {
+			step = 3
+		} else if testing.Short() {
+			step = 9
 		}
 		for after := 0; ; after += step {
 			uri := sibling(uri, fmt.Sprint("-", after))

@@ -114,8 +114,10 @@ func TestCrashAnywhere(t *testing.T) {
 				}
 				calm, objects := open(t, sibling(uri, "-calm")), len(keys(t, sibling(uri, "-calm")))
 				step := 1
-				if testing.Short() && !strings.HasPrefix(uri, "mem:") {
-					step = 7
+				if testing.Short() && strings.HasPrefix(uri, "mem:") {
+					step = 2
+				} else if testing.Short() {
+					step = 9
 				}
 				for after := 0; ; after += step {
 					uri := sibling(uri, fmt.Sprint("-", after))

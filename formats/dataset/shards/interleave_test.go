@@ -49,7 +49,11 @@ func TestAnotherCommandAtAnyOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := s3test.Start(t) // no lock of this machine protects it
-			for at, last := 0, false; !last; at++ {
+			step := 1
+			if testing.Short() {
+				step = 3
+			}
+			for at, last := 0, false; !last; at += step {
 				last = interleaved(t, store.URI(fmt.Sprint(at)), c.exists, c.of, c.other, at)
 				if t.Failed() {
 					t.Fatalf("before operation %d", at)
