@@ -24,9 +24,15 @@ type configured struct {
 	lookup    func(string) (string, bool)
 }
 
-// schema maps the sections to their options.
+// schema maps the sections to their options, at their defaults.
 func (a *App) schema() map[string][]*option {
+	a.declared.Do(a.declare)
+	return a.all
+}
+
+func (a *App) declare() {
 	all, overlay := map[string][]*option{"": globalOptions()}, a.Overlay.Name
+	a.all = all
 	if overlay != "" {
 		all[overlay] = optionsOf(plugin.Declared(a.Overlay.Settings()))
 	}
@@ -39,7 +45,6 @@ func (a *App) schema() map[string][]*option {
 			addOptions(all, overlay, slices.DeleteFunc(slices.Clone(own), func(o *option) bool { return o.Name == overlay }))
 		}
 	}
-	return all
 }
 
 // addOptions adds to a section the options that it does not have yet.
