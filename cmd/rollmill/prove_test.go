@@ -167,7 +167,7 @@ func TestProve(t *testing.T) {
 		"forged reward": {"score", forged(func(rows []formats.Score) { *rows[5].Rewards[1].Value = 1 - *rows[5].Rewards[1].Value }), "rewards.late.value", 5},
 		"total":         {"score", forged(func(rows []formats.Score) { *rows[6].Reward += 1e-6 }), "reward", 6},
 		"advantage":     {"group/part-*", changed(func(rows []formats.Member) { *rows[0].Advantage *= 2 }), "advantage", 0},
-		"token":         {"curate/part-*", changed(func(rows []formats.Trajectory) { shorten(&rows[1]) }), "messages[2].token_ids", 1},
+		"token":         {"curate/part-*", changed(func(rows []formats.Trajectory) { shorten(&rows[1]) }), "messages[2].logprobs", 1},
 		"weight":        {"submit/sequences.parquet", changed(func(rows []trainers.SequenceRow) { rows[2].Weight *= 2 }), "weight", 2},
 		"a token of a sequence": {"submit/sequences.parquet", changed(func(rows []trainers.SequenceRow) {
 			rows[3].ResponseIDs = rows[3].ResponseIDs[1:]

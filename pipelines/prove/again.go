@@ -208,5 +208,5 @@ func filled(from, to any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, to)
+	return decode(data, to)
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/storetime"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -185,4 +189,39 @@ func epochOf(key string) int {
 	}
 	e, _ := strconv.Atoi(m[1])
 	return e
+}
+
+// WriteText prints what was or would be removed, and what was kept although a
+// rule would remove it.
+func (p *Plan) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	word := "would remove"
+	if p.Applied {
+		word = "removed"
+	}
+	for _, i := range p.Removed {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s: %s\n", word, plural.Bytes(i.Bytes), plural.Of(i.Files, "file"), i.URI,
+			i.What, i.Why)
+	}
+	for _, k := range p.Kept {
+		forced := ""
+		if k.Forced {
+			forced = " (--force removes it)"
+		}
+		fmt.Fprintf(t, "kept\t\t\t%s\t%s%s\n", k.URI, k.Why, forced)
+	}
+	for _, text := range p.Problems {
+		fmt.Fprintf(t, "problem\t\t\t%s\n", text)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, text := range p.Notes {
+		fmt.Fprintln(w, text)
+	}
+	_, err := fmt.Fprintf(w, "%s %s in %s\n", word, plural.Bytes(p.Bytes), plural.Of(p.Files, "file"))
+	if err == nil && !p.Applied && p.Files > 0 {
+		_, err = fmt.Fprintln(w, "nothing was changed: --apply removes them")
+	}
+	return err
 }

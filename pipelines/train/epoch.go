@@ -104,23 +104,19 @@ func (o Options) pruned(ctx context.Context, e int, err error) (*receipts.Receip
 }
 
 func (o Options) validate(ctx context.Context, e int, receipt *receipts.Receipt, done map[string]stages.Report) error {
-	report, err := o.rollout(ctx, o.Validation.Rollout, o.env(e, true), e, receipt, o.layout().Validation(e, "rollout"))
-	if manifest.PrunedIn(err) != nil { // it was complete
+	env, at := o.env(e, true), func(stage string) string { return o.layout().Validation(e, stage) }
+	err := o.each(ctx, e, "validation ", done, []step{
+		{"rollout", func() (stages.Report, error) {
+			return o.rollout(ctx, o.Validation.Rollout, env, e, receipt, at("rollout"))
+		}},
+		{"score", func() (stages.Report, error) {
+			return o.score(ctx, o.Validation.Score, env, at("rollout"), at("score"))
+		}},
+	})
+	if err == nil || manifest.PrunedIn(err) != nil { // it was complete
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("validation: rollout: %w", err)
-	}
-	done["rollout"] = report
-	o.validationDone(e, report)
-	report, err = o.score(ctx, o.Validation.Score, o.env(e, true), o.layout().Validation(e, "rollout"), o.layout().
-		Validation(e, "score"))
-	if err != nil {
-		return fmt.Errorf("validation: score: %w", err)
-	}
-	done["score"] = report
-	o.validationDone(e, report)
-	return nil
+	return fmt.Errorf("validation: %w", err)
 }
 
 func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *receipts.Receipt,

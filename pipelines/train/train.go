@@ -188,10 +188,5 @@ func (o Options) stageDone(e int, r stages.Report) {
 	}
 }
 
-func (o Options) validationDone(e int, r stages.Report) {
-	r.Stage = "validation " + r.Stage
-	o.stageDone(e, r)
-}
-
 // layout returns the URIs of the run's datasets.
 func (o Options) layout() run.Layout { return run.Layout{Root: o.Root} }
