@@ -54,10 +54,14 @@ type exportSettings struct {
 }
 
 // exportFormats are the files that export writes, in the order of their purposes.
-var exportFormats = file.FormatsOf(slices.SortedStableFunc(slices.Values(exporters.Exports(foreign.Exporters)),
-	func(a, b exporters.File) int {
+var exportFormats = func() file.Formats {
+	f := file.FormatsOf(slices.SortedStableFunc(slices.Values(exporters.Exports(foreign.Exporters)), func(a, b exporters.File) int {
 		return slices.Index(exporters.Purposes, a.Format.For) - slices.Index(exporters.Purposes, b.Format.For)
 	}))
+	f.Registry = f.Moved(map[string]string{"inspect-scout": "export --to rows, and run `python -m rollmill.inspect --to-scout FOLDER rows.jsonl`, " +
+		"of the Python package"})
+	return f
+}()
 
 func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.In)

@@ -245,7 +245,7 @@ var givers = []struct {
 }
 
 // of other programs, by the text before or after the flag.
-var others = regexp.MustCompile(`config_file|--array=|LimitNOFILE|nat finetune --dataset|agent\.py --fast|--max-logprobs|inspect log convert|§ --version|` +
+var others = regexp.MustCompile(`config_file|--array=|LimitNOFILE|nat finetune --dataset|agent\.py --fast|--max-logprobs|rollmill\.inspect|§ --version|` +
 	`runtime's --env-file|"\$\{|flags=|--score score|a command with|--judge- |'./agent --fast'|--dangerously-|opencode run|rollmill %s`)
 
 func giversOf(file string) []string {

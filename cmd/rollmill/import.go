@@ -48,7 +48,10 @@ var importFormats = plugin.NewRegistry("importer", func() (list []importer) {
 		list = append(list, importer{f})
 	}
 	return list
-}()...)
+}()...).Moved(map[string]string{
+	"inspect":       "run `python -m rollmill.inspect LOG... > rows.jsonl`, of the Python package, and import that with --from rows",
+	"inspect-scout": "run `python -m rollmill.inspect --scout FOLDER > rows.jsonl`, of the Python package, and import that with --from rows",
+})
 
 var importCommand = cli.Command{
 	Name:     "import",

@@ -15,12 +15,10 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/foreign/inspect"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/foreign/nemogym"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
-	"github.com/rollmill/rollmill/formats/foreign/scout"
 	"github.com/rollmill/rollmill/formats/foreign/sts"
 	"github.com/rollmill/rollmill/formats/foreign/tables"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
@@ -38,8 +36,6 @@ var Importers = []importers.Format{
 	verifiers.Importer,
 	nemogym.Importer,
 	sts.Importer,
-	inspect.Importer,
-	scout.Importer,
 	otel.Importer,
 }
 
@@ -68,7 +64,6 @@ var Exporters = []exporters.Format{
 	atif.Exporter,
 	verifiers.Exporter,
 	sts.Exporter,
-	scout.Exporter,
 	tables.ArrowFile,
 	tables.ArrowStream,
 	tables.CSV,

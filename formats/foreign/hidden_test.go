@@ -79,13 +79,13 @@ func (g generator) conversation(role, content, user, assistant string) (list []o
 // file returns a file of one record, the importer and the columns for it. kind is what is
 // hidden in it, "" for nothing.
 func (g generator) file(kind string) (format, name string, data []byte, columns map[string]string) {
-	shape := pick(g, "chat", "text", "document", "completion", "preference", "sharegpt", "alpaca", "rows", "art", "verifiers", "atif", "nemo-gym", "nat", "inspect", "inspect-scout", "sts", "otel")
+	shape := pick(g, "chat", "text", "document", "completion", "preference", "sharegpt", "alpaca", "rows", "art", "verifiers", "atif", "nemo-gym", "nat", "sts", "otel")
 	role, content, user, assistant := "role", "content", "user", "assistant"
 	if shape == "sharegpt" {
 		role, content, user, assistant = "from", "value", "human", "gpt"
 	}
 	list := g.conversation(role, content, user, assistant)
-	if shape == "sts" || strings.HasPrefix(shape, "inspect") { // whose ids are texts that do not repeat
+	if shape == "sts" { // whose ids are texts that do not repeat
 		for _, m := range list {
 			delete(m, "id")
 		}
@@ -209,19 +209,6 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 			}
 		}
 		row["episode"], row["reward"] = list, 1
-	case "inspect", "inspect-scout":
-		for _, m := range list {
-			if m["role"] == assistant {
-				m["source"] = "generate"
-			}
-		}
-		row["messages"] = list
-		if shape == "inspect-scout" {
-			row["transcript_id"] = "t"
-			break
-		}
-		row["id"], row["epoch"], row["input"], row["target"], row["scores"] = 1, 1, "Q", "A", object{"s": object{"value": 1}}
-		row = object{"version": 2, "status": "success", "eval": object{"model": "m", "task": "t"}, "samples": []any{row}}
 	case "sts":
 		var parent any
 		for i, m := range list {
@@ -265,11 +252,10 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 	case "verifiers":
 		row["example_id"], row["prompt"], row["completion"], row["reward"] = 1, list[:last], list[last:], 1
 	}
-	format = map[string]string{"sharegpt": "sharegpt", "rows": "rows", "art": "art", "verifiers": "verifiers", "atif": "atif", "nemo-gym": "nemo-gym", "nat": "nat",
-		"inspect": "inspect", "inspect-scout": "inspect-scout", "otel": "otel"}[shape]
+	format = map[string]string{"sharegpt": "sharegpt", "rows": "rows", "art": "art", "verifiers": "verifiers", "atif": "atif", "nemo-gym": "nemo-gym", "nat": "nat", "otel": "otel"}[shape]
 	data, _ = json.Marshal(row)
 	name = "x.jsonl"
-	if shape == "document" || shape == "inspect" {
+	if shape == "document" {
 		name = "x.json"
 	}
 	return cmp.Or(format, "chat"), name, data, columns

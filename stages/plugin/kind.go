@@ -31,6 +31,7 @@ func (k Kind[S]) Plugin() Kind[S] { return k }
 type Registry[S Settings, E Entry[S]] struct {
 	Sort    string // "backend", "rule", ...: the sort's name in help and errors
 	entries []E
+	moved   map[string]string // see Moved
 }
 
 // NewRegistry lists plug-ins. It panics if a name is used twice.
@@ -44,6 +45,12 @@ func NewRegistry[S Settings, E Entry[S]](sort string, entries ...E) Registry[S, 
 		seen[name] = true
 	}
 	return Registry[S, E]{Sort: sort, entries: entries}
+}
+
+// Moved returns the registry with hints, by name, for what something else does now.
+func (r Registry[S, E]) Moved(hints map[string]string) Registry[S, E] {
+	r.moved = hints
+	return r
 }
 
 // All returns the entries, in order.
@@ -72,6 +79,9 @@ func (r Registry[S, E]) Find(name string) (entry E, err error) {
 // hint says what to write instead of an unknown name: one of the names that
 // continue it (trl-sft for trl), each with its help, or else the nearest.
 func (r Registry[S, E]) hint(name string) string {
+	if hint := r.moved[name]; hint != "" {
+		return hint
+	}
 	var variants []string
 	for _, e := range r.entries {
 		if k := e.Plugin(); strings.HasPrefix(k.Name, name+"-") {

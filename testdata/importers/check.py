@@ -5,13 +5,15 @@ software itself read from them.
 
 Every committed file with facts in expected.json goes through `BIN import`, and its
 dataset must hold these facts: conversations, tool calls, which messages were
-sampled, tokens, logprobs, rewards, preferences. Files that `rollmill export` wrote to
+sampled, tokens, logprobs, rewards, preferences. Logs of Inspect go through
+rollmill.inspect first, with the packages of .venv-exports. Files that `rollmill export` wrote to
 the --exported folder must give the rows of its trajectories.parquet again. With
 --make these environments (.ci/venv) make their files and facts anew, below OUT.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -31,12 +33,12 @@ MAKERS = [
 ]
 # The importer of each folder. The check fails if an importer is neither here nor in EXPORTED.
 IMPORTERS = {
-    "art": "art", "atif": "atif", "gym": "nemo-gym", "inspect": "inspect", "nat": "nat", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
+    "art": "art", "atif": "atif", "gym": "nemo-gym", "inspect": "rows", "nat": "nat", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
     "sts": "sts", "trl": "chat", "verifiers": "verifiers",
 }
 # The exported file of importers that have no folder, and the facts of a message in it.
 TEXT = ["role", "content", "tool_calls", "tool_call_id"]
-EXPORTED = {"rows": ("rows.jsonl", [*TEXT, "parent", "reasoning", "sampled", "tokens", "logprob_sum"]), "inspect-scout": ("inspect-scout.parquet", TEXT)}
+EXPORTED = {"rows": ("rows.jsonl", [*TEXT, "parent", "reasoning", "sampled", "tokens", "logprob_sum"])}
 # Flags for files whose columns have names of their own.
 FLAGS = {
     "public/biology-qa.jsonl": ["--map", "prompt=question", "--map", "completion=answer"],
@@ -79,6 +81,52 @@ def imported(program, importer, path, out, flags=()):
     if run.returncode:
         raise AssertionError(f"{' '.join(command)}: exit code {run.returncode}\n{run.stderr}")
     return table(*sorted(out.glob("part-*.parquet")))
+
+
+def inspected(sources, out, *flags):
+    """The file of rows that rollmill.inspect makes."""
+    command = [ROOT / ".venv-exports/bin/python", "-W", "ignore", "-m", "rollmill.inspect", *flags, *sources]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("w") as rows:
+        run = subprocess.run(command, stdout=rows, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "cmd/python/src")})
+    if run.returncode:
+        raise AssertionError(f"rollmill.inspect {' '.join(map(str, sources))}: {run.stderr}")
+    return out
+
+
+def check_inspect(folder, out):
+    """Rows of a log that has what Inspect seldom writes are as expected, each member; and a log that is cut short is refused by name."""
+    wanted = (folder / "schema.rows.jsonl").read_text()
+    if inspected([folder / "schema.json"], out / "schema.jsonl").read_text() != wanted:
+        raise AssertionError("the rows of schema.json are not those of schema.rows.jsonl")
+    cut = out / "cut.eval"
+    cut.write_bytes((folder / "sums.eval").read_bytes()[:5000])
+    try:
+        inspected([cut], out / "cut.jsonl")
+    except AssertionError as error:
+        if "error: reading" not in str(error) or "cut.eval" not in str(error):
+            raise
+    else:
+        raise AssertionError("a log that is cut short is read")
+
+
+def scouted(rows, out):
+    """The rows of transcripts that rollmill.inspect wrote of rows to a database of Inspect Scout."""
+    inspected([rows], out / "none.jsonl", "--to-scout", out / "database")
+    return inspected([out / "database"], out / "scout.jsonl", "--scout")
+
+
+def main_path(row):
+    """The row with the messages of its main path: to the leaf under the last one that trains."""
+    messages = row["messages"]
+    leaf = max((n for n, m in enumerate(messages) if m["call"] >= 0 and row["calls"][m["call"]]["target"]), default=len(messages) - 1)
+    for n in range(leaf + 1, len(messages)):
+        leaf = n if messages[n]["parent"] == leaf else leaf
+    path = []
+    while leaf >= 0:
+        path.insert(0, messages[leaf])
+        leaf = messages[leaf]["parent"]
+    return row | {"messages": path}
 
 
 def text(m):
@@ -182,6 +230,10 @@ def main():
     def check(importer, name, path, wanted, made_by, flags=()):
         nonlocal count
         try:
+            if name.startswith("inspect/"):
+                path = inspected([path], o.out / "imported" / f"{path.name}.rows.jsonl")
+            elif name == "exported/scout":
+                path = scouted(path, o.out / "imported" / "scout")
             rows = imported(o.program, importer, path, o.out / "imported" / name, flags)
             compare([part for r in rows for part in agents(r)] if importer == "otel" else rows, wanted)
             count += len(wanted)
@@ -199,6 +251,12 @@ def main():
         for w in wanted:
             w["messages"] = [{k: m[k] for k in kept} for m in w["messages"]]
         check(importer, f"exported/{file}", o.exported / file, wanted, "rollmill export")
+    if o.exported:
+        wanted = [facts(main_path(r)) for r in table(o.exported / "trajectories.parquet") if r["messages"]]
+        spoken = [w | {"messages": [{k: m[k] for k in TEXT} for m in w["messages"]]} for w in wanted]
+        check("rows", "exported/scout", o.exported / "rows.jsonl", spoken, "rollmill.inspect --to-scout")
+    if "inspect" in folders:
+        check_inspect(o.out / "inspect", o.out / "imported" / "inspect")
     print(f"{count} trajectories as their software reads them")
     sys.exit(f"{len(failed)} files failed: {', '.join(failed)}" if failed else 0)
 

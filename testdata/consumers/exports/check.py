@@ -12,7 +12,7 @@ the reader returns with the trajectories themselves, in trajectories.parquet.
     chat           Hugging Face datasets: JSON Lines and Parquet
     atif           the models of nvidia-nat-atif, which are those of Harbor
     verifiers      verifiers' WireEpisode
-    inspect-scout  inspect_scout's transcripts_from, with Inspect's ChatMessage
+    rows           inspect_scout's transcripts_from, of what rollmill.inspect --to-scout writes, with Inspect's ChatMessage
     sts            no reader is on PyPI: the published table of fields
     sequences      pyarrow and json: each sampled token once, behind the prompt that the engine saw
 """
@@ -23,6 +23,7 @@ import json
 import math
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -220,8 +221,8 @@ def check_scout():
 
     async def read():
         place = scratch / "scout"
-        place.mkdir()
-        (place / "inspect-scout.parquet").write_bytes((folder / "inspect-scout.parquet").read_bytes())
+        write = [sys.executable, "-m", "rollmill.inspect", "--to-scout", str(place), str(folder / "rows.jsonl")]
+        subprocess.run(write, check=True, env=os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parents[3] / "cmd/python/src")})
         out = {}
         async with transcripts_from(str(place)).reader() as reader:
             async for info in reader.index():
