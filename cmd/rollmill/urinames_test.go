@@ -47,7 +47,7 @@ var notURIs = map[string]string{
 	"formats/chat/parts.go":                            "a web address without its query",
 	"formats/redaction/load.go":                        "a file that plugin.File reads, on a local disk",
 	"stages/rollout/agents/harbor":                     "local folders, and paths in a container",
-	"stages/rollout/agents/harbor/bridge.go newBridge": "the path of a request",
+	"stages/rollout/agents/harbor/relay.go newBridge": "the path of a request",
 	"formats/foreign/harbor":                           "local folders of tasks",
 	"formats/foreign/harbor/find.go Find":              "a local folder of tasks",
 	"cmd/rollmill/settings/examples.go localTasks":     "local copies of tasks in a bucket",

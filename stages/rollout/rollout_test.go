@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if script := os.Getenv("ROLLOUT_TEST_PROGRAM"); script != "" {
-		_, _ = agents.Program{Words: []string{"sh", "-c", script}}.Run(context.Background())
+		_, _ = agents.Run(context.Background(), process.Program{Words: []string{"sh", "-c", script}})
 		return
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
@@ -33,7 +34,7 @@ func TestAChildInASessionOfItsOwnEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			go func() {
-				_, err := agents.Program{Words: []string{"sh", "-c", script}, Grace: 100 * time.Millisecond}.Run(ctx)
+				_, err := agents.Run(ctx, process.Program{Words: []string{"sh", "-c", script}, Grace: 100 * time.Millisecond})
 				ended <- err
 			}()
 			r, err := os.Open(pipe) // until the child opens its end

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -27,28 +29,16 @@ const (
 	maxLog       = 16 << 20        // of standard error in a log
 )
 
-// Program is a process to run for an attempt. It is ended together with all
-// processes that it started, as package process says.
-type Program struct {
-	Words  []string
-	Dir    string   // "" is this process's own
-	Env    []string // KEY=VALUE, over this process's environment without secrets
-	Stdin  []byte
-	Stderr io.Writer     // gets all of it, even the part that failures quote; may be nil
-	Grace  time.Duration // from SIGTERM to SIGKILL; 0 means 2 s
-}
-
-// Run returns what the program printed. Its errors are of type *Failure, except
+// Run returns what a program printed. Its errors are of type *Failure, except
 // the cause of a context that ended and the error of a machine that cannot
-// start another process.
-func (p Program) Run(ctx context.Context) ([]byte, error) {
+// start another process. Stderr, which may be nil, gets all of it, even the part that failures quote.
+func Run(ctx context.Context, p process.Program) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &limited{limit: maxOutput, over: func() { cancel(errFlood) }}
 	errs := process.NewTail(ctx, keptErrors)
-	program := p.program()
-	program.Stdin, program.Stdout, program.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)
-	running, err := program.Start(ctx)
+	p.Stdout, p.Stderr = out, both(errs, p.Stderr)
+	running, err := p.Start(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -65,10 +55,6 @@ func (p Program) Run(ctx context.Context) ([]byte, error) {
 		return nil, &Failure{outcomes.FailAgentExit, exitError(p.Words[0], err, errs)}
 	}
 	return out.b.Bytes(), nil
-}
-
-func (p Program) program() process.Program {
-	return process.Program{Words: p.Words, Dir: p.Dir, Env: p.Env, Grace: p.Grace}
 }
 
 var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
@@ -183,4 +169,12 @@ func (l *logFile) Write(p []byte) (int, error) {
 		l.left = 0
 	}
 	return len(p), nil
+}
+
+// Exhausted reports whether an error means that this process, or the machine,
+// cannot open another file or start another process. The agent did not cause
+// that, so no trajectory fails: the run ends and keeps the finished ones.
+func Exhausted(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM},
+		func(limit error) bool { return errors.Is(err, limit) })
 }

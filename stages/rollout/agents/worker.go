@@ -45,17 +45,16 @@ type reply struct {
 	err  error
 }
 
-// StartWorker starts p; its Stdin and Stderr are not used.
-func StartWorker(p Program) (*Worker, error) {
+// StartWorker starts p; its Stdin, Stdout and Stderr are the worker's.
+func StartWorker(p process.Program) (*Worker, error) {
 	w := &Worker{name: p.Words[0], grace: cmp.Or(p.Grace, process.DefaultGrace), silent: make(chan struct{}),
 		ended: make(chan struct{})}
 	var err error
 	if w.stderr, err = newErrorStream(); err != nil {
 		return nil, started(w.name, err)
 	}
-	program := p.program()
-	program.Stderr = w.stderr.write
-	if w.process, w.stdin, w.stdout, err = program.StartPiped(context.Background(), 0); err != nil {
+	p.Stderr = w.stderr.write
+	if w.process, w.stdin, w.stdout, err = p.StartPiped(context.Background(), 0); err != nil {
 		w.stderr.close(0)
 		return nil, started(w.name, err)
 	}

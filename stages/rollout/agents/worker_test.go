@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // A worker that failed before it was asked says why in the first answer.
 func TestWorkerThatFailsBeforeItIsAskedSaysWhy(t *testing.T) {
-	w, err := agents.StartWorker(agents.Program{Words: []string{"sh", "missing.sh"}})
+	w, err := agents.StartWorker(process.Program{Words: []string{"sh", "missing.sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestWorkerThatFailsBeforeItIsAskedSaysWhy(t *testing.T) {
 // A worker that ends by itself fails with its own exit status, and not with the signal that
 // ends what is left of it.
 func TestWorkerThatEndsSaysItsOwnStatus(t *testing.T) {
-	w, err := agents.StartWorker(agents.Program{Words: []string{"sh", "-c", "read q; exec >&-; sleep 0.2; echo SyntaxError >&2; exit 3"}})
+	w, err := agents.StartWorker(process.Program{Words: []string{"sh", "-c", "read q; exec >&-; sleep 0.2; echo SyntaxError >&2; exit 3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestWorkersMayWriteAnythingBetweenAttempts(t *testing.T) {
 			dir := t.TempDir()
 			script := `read q; echo '{"trajectory_id":"a"}'; sleep 0.2; ` + noise +
 				`; : > "$1"/done; read q; echo '{"trajectory_id":"b","answer":"late"}'; read q`
-			w, err := agents.StartWorker(agents.Program{Words: []string{"sh", "-c", script, "sh", dir}})
+			w, err := agents.StartWorker(process.Program{Words: []string{"sh", "-c", script, "sh", dir}})
 			if err != nil {
 				t.Fatal(err)
 			}

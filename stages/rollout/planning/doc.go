@@ -1,6 +1,6 @@
 // Package planning says which attempts a rollout makes: tasks, one for each
-// example, with their generations and forks (tasks.go), for all examples
-// (examples.go) or for those of a plan that curate wrote (plan.go).
+// example, with their generations and forks, for all examples (tasks.go) or for
+// those of a plan that curate wrote (plan.go).
 //
 // It makes no attempt and knows neither agents nor engines. A task takes 24 bytes
 // of memory with a plan, and none without.

@@ -2,7 +2,12 @@ package planning
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // Task is the attempts to make at one example: n of them, beginning with
@@ -127,4 +132,30 @@ func (t *Task) join(of Task) {
 // byExample orders the rows of a plan: those of an example together, forks last.
 func byExample(a, b Task) int {
 	return cmp.Or(cmp.Compare(a.Example, b.Example), cmp.Compare(len(a.Forks), len(b.Forks)))
+}
+
+// Examples are the examples to attempt, in the order of the rows; package
+// formats/examples reads such files. No id is empty or occurs twice. It is safe
+// for concurrent use.
+type Examples interface {
+	Len() int
+	At(i int) (formats.Example, error)
+	Find(id string) (i int, ok bool, err error)
+}
+
+// DigestExamples returns the digest of what was read from the file: the chosen
+// rows and fields.
+func DigestExamples(all Examples, chosen Tasks) (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for i := range chosen.Len() {
+		e, err := all.At(chosen.At(i).Example)
+		if err != nil {
+			return "", err
+		}
+		if err := enc.Encode([]string{e.ID, e.Question, e.Answer, string(e.Fields)}); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }

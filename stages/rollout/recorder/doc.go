@@ -76,7 +76,7 @@
 //     responses, because clients offer them to every server; the call's sampling
 //     names them. Requests with files or stored conversations are refused, because
 //     the prompt would lack these. Responses say that they are stored, and clients
-//     trust that, so the session serves them and their items (responses_routes.go).
+//     trust that, so the session serves them and their items (serve_routes.go).
 //   - Reasoning is also shown as "encrypted" content to a client that asks for
 //     that, readable and with our mark, because such clients send back that alone.
 //   - The sampled text of tool arguments is restored when a call returns in a

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
@@ -195,10 +196,10 @@ func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.
 	if !json.Valid([]byte(arguments)) {
 		return "error: the arguments are not JSON", nil
 	}
-	p := agents.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: []byte(arguments + "\n"),
+	p := process.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: strings.NewReader(arguments + "\n"),
 		Stderr: log}
 	p.Env = append(append(slices.Clone(a.config.Env), at.Environ()...), "ROLLMILL_TOOL="+call.Name)
-	result, err := p.Run(ctx)
+	result, err := agents.Run(ctx, p)
 	var failure *agents.Failure
 	switch {
 	case ctx.Err() != nil:

@@ -11,12 +11,14 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"os"
 
 	"github.com/kballard/go-shellquote"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
@@ -87,8 +89,8 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	return a, nil
 }
 
-func (a *agent) program() agents.Program {
-	return agents.Program{Words: a.config.Words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
+func (a *agent) program() process.Program {
+	return process.Program{Words: a.config.Words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
 // Describe is part of agents.Agent.
@@ -120,11 +122,12 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 		out, err = a.pool.ask(ctx, at, log)
 	} else {
 		p := a.program()
-		if p.Stdin, err = at.Task().Line(); err != nil {
+		var line []byte
+		if line, err = at.Task().Line(); err != nil {
 			return agents.Result{}, err
 		}
-		p.Env, p.Stderr = append(p.Env[:len(p.Env):len(p.Env)], at.Environ()...), log
-		out, err = p.Run(ctx)
+		p.Stdin, p.Env, p.Stderr = bytes.NewReader(line), append(p.Env[:len(p.Env):len(p.Env)], at.Environ()...), log
+		out, err = agents.Run(ctx, p)
 		out = resultIn(out)
 	}
 	if err != nil {

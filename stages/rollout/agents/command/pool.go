@@ -5,19 +5,20 @@ import (
 	"io"
 	"sync"
 
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
 // pool starts workers as they are needed, up to a number, and keeps them.
 type pool struct {
-	program agents.Program
+	program process.Program
 	slots   chan struct{}
 
 	mu   sync.Mutex
 	idle []*agents.Worker
 }
 
-func newPool(n int, p agents.Program) *pool {
+func newPool(n int, p process.Program) *pool {
 	// clients require one at start
 	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
 	return &pool{program: p, slots: make(chan struct{}, n)}
