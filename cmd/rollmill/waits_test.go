@@ -123,7 +123,6 @@ var unsized = map[string]string{
 	"formats/spill spilled":            "a record of our own file",
 	"stages/rollout/recorder ParseIDs": "commas that are there",
 	"stages/rollout/recorder ReadAll":  "limit",
-	"stages/rollout/recorder visible":  "shorter than the text it is cut from",
 	"storage readLimited":              "limit, two lines above",
 }
 

@@ -26,10 +26,10 @@ func (s *Session) ask(kind *apis.API, w http.ResponseWriter, r *http.Request) {
 	}
 	if why := s.admit(); why != "" {
 		writeError(w, http.StatusForbidden, "trajectory_limit", why)
-		s.stopAtLimit()
+		s.leave(0)
 		return
 	}
-	defer s.leave()
+	defer s.leave(1)
 	ctx, cancel := s.callContext(r)
 	defer cancel(nil)
 	if r.Header.Get(ResumeHeader) == "off" {

@@ -31,20 +31,12 @@ func (s *Session) admit() (refused string) {
 	return ""
 }
 
-// leave is called when an admitted call has ended.
-func (s *Session) leave() {
-	s.mu.Lock()
-	s.underway--
-	s.mu.Unlock()
-	s.stopAtLimit()
-}
-
-// stopAtLimit ends the trajectory once a call was refused and no call is under
-// way.
-func (s *Session) stopAtLimit() {
+// leave is called when so many admitted calls have ended. It ends the trajectory once a call
+// was refused and no call is under way.
+func (s *Session) leave(calls int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.record.Limit != "" && s.underway == 0 {
+	if s.underway -= calls; s.record.Limit != "" && s.underway == 0 {
 		s.cancel(ErrLimit)
 	}
 }

@@ -27,7 +27,10 @@ func (s *Session) restore(q *apis.Request) {
 		case next >= 0:
 			m.ToolCalls = s.tree.Messages[next].ToolCalls
 		default:
-			m.ToolCalls = s.sampledCalls(q, before)
+			m.ToolCalls = slices.Clone(before)
+			for k := range m.ToolCalls {
+				s.restoreArguments(q, &m.ToolCalls[k])
+			}
 			if known {
 				next, _ = s.tree.Find(at, m)
 				known = next >= 0
@@ -45,18 +48,9 @@ func (s *Session) restore(q *apis.Request) {
 	}
 }
 
-// sampledCalls returns calls with the text of their arguments as it was sampled.
-func (s *Session) sampledCalls(q *apis.Request, calls []formats.ToolCall) []formats.ToolCall {
-	out := slices.Clone(calls)
-	for k := range out {
-		if text, ok := s.sampledArguments(q, &out[k]); ok {
-			out[k].Arguments = text
-		}
-	}
-	return out
-}
-
-func (s *Session) sampledArguments(q *apis.Request, c *formats.ToolCall) (text string, ok bool) {
+// restoreArguments gives a call the text of its arguments as it was sampled.
+func (s *Session) restoreArguments(q *apis.Request, c *formats.ToolCall) {
+	text, found := c.Arguments, false
 	for i := len(s.tree.Messages) - 1; i >= 0; i-- {
 		m := &s.tree.Messages[i]
 		for k := range m.ToolCalls {
@@ -64,11 +58,11 @@ func (s *Session) sampledArguments(q *apis.Request, c *formats.ToolCall) (text s
 			switch {
 			case !m.Sampled, sampled.ID != c.ID, sampled.Name != c.Name:
 			case sampled.Arguments == c.Arguments:
-				return c.Arguments, true
-			case !ok && tree.SameJSON(q.API.Arguments(q, sampled), c.Arguments):
-				text, ok = sampled.Arguments, true
+				return
+			case !found && tree.SameJSON(q.API.Arguments(q, sampled), c.Arguments):
+				text, found = sampled.Arguments, true
 			}
 		}
 	}
-	return text, ok
+	c.Arguments = text
 }

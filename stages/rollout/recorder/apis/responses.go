@@ -76,7 +76,17 @@ func (responsesTranslator) decode(q *Request, s *StoredResponses) (err error) {
 		q.Fields.Set("logprobs", []byte("true"))
 	}
 	q.responses.store = string(q.Original.Get("store")) != "false"
-	return q.setPrompt(append(q.responses.continues.messages(), t.messages...))
+	var p responsesPrompt
+	if q.responses.instructions != "" {
+		p.messages = append(p.messages, formats.Message{Role: "system", Content: q.responses.instructions, Parent: -1, Call: -1})
+	}
+	for _, m := range append(q.responses.continues.messages(), t.messages...) {
+		if err := p.add(m); err != nil {
+			return fmt.Errorf("input: %w", err)
+		}
+	}
+	q.Messages = p.messages
+	return nil
 }
 
 // responsesOnly are fields of the Responses API that chat completions do not
@@ -125,21 +135,4 @@ func (q *Request) setTextFormat(format jsontext.Object) {
 	case "json_object":
 		q.Fields.Set("response_format", format.Bytes())
 	}
-}
-
-// setPrompt sets the messages of the prompt: the instructions, and those of the calls
-// that it continues and of this one.
-func (q *Request) setPrompt(list []formats.Message) error {
-	var p responsesPrompt
-	if q.responses.instructions != "" {
-		p.messages = append(p.messages,
-			formats.Message{Role: "system", Content: q.responses.instructions, Parent: -1, Call: -1})
-	}
-	for _, m := range list {
-		if err := p.add(m); err != nil {
-			return fmt.Errorf("input: %w", err)
-		}
-	}
-	q.Messages = p.messages
-	return nil
 }

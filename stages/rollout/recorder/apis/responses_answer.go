@@ -22,7 +22,7 @@ type responsesBody struct {
 	Error      *string           `json:"error"`
 	Incomplete map[string]string `json:"incomplete_details"` // its reason; nil for a whole answer
 	Model      string            `json:"model"`
-	Output     []any             `json:"output"`
+	Output     []*responsesItem  `json:"output"`
 	Usage      responsesUsage    `json:"usage"`
 }
 
@@ -43,21 +43,14 @@ type responsesItem struct {
 	ID        string          `json:"id"`
 	Status    string          `json:"status"`
 	Role      string          `json:"role,omitempty"`
+	Summary   []struct{}      `json:"summary,omitzero"` // of reasoning: empty
+	Encrypted string          `json:"encrypted_content,omitempty"`
 	Content   []responsesPart `json:"content,omitempty"`
 	CallID    *string         `json:"call_id,omitempty"`
 	Name      *string         `json:"name,omitempty"`
 	Namespace string          `json:"namespace,omitempty"`
 	Arguments *string         `json:"arguments,omitempty"`
 	Input     *string         `json:"input,omitempty"`
-}
-
-type responsesReasoning struct {
-	Type      string          `json:"type"`
-	ID        string          `json:"id"`
-	Summary   []struct{}      `json:"summary"`
-	Content   []responsesPart `json:"content"`
-	Encrypted string          `json:"encrypted_content,omitempty"`
-	Status    string          `json:"status"`
 }
 
 type responsesPart struct {
@@ -105,7 +98,7 @@ func (responsesTranslator) Encode(q *Request, a *completion.Answer, visible []by
 
 // items returns the items of an answer. An empty answer has one empty text, so that
 // clients send it back.
-func (q *Request) items(a *completion.Answer, m *formats.Message, top jsontext.Object) (out []any) {
+func (q *Request) items(a *completion.Answer, m *formats.Message, top jsontext.Object) (out []*responsesItem) {
 	refusal := completion.RefusalOf(m)
 	texts, thoughts, last := 0, 0, (*responsesItem)(nil)
 	for _, p := range a.SplitSegments(m.Reasoning, chat.ContentText(m)) {
@@ -120,7 +113,7 @@ func (q *Request) items(a *completion.Answer, m *formats.Message, top jsontext.O
 	}
 	switch {
 	case refusal != "":
-		if len(out) == 0 || out[len(out)-1] != any(last) {
+		if len(out) == 0 || out[len(out)-1] != last {
 			last = q.messageItem(texts)
 			out = append(out, last)
 		}
@@ -136,12 +129,7 @@ func (q *Request) items(a *completion.Answer, m *formats.Message, top jsontext.O
 		out = append(out, q.callItem(k, c))
 	}
 	if m.FinishReason == "length" {
-		switch cut := out[len(out)-1].(type) {
-		case *responsesItem:
-			cut.Status = "incomplete"
-		case *responsesReasoning:
-			cut.Status = "incomplete"
-		}
+		out[len(out)-1].Status = "incomplete"
 	}
 	return out
 }
@@ -155,8 +143,8 @@ func (q *Request) itemID(kind string, k int) string {
 	return id
 }
 
-func (q *Request) reasoningItem(text string, k int) *responsesReasoning {
-	item := responsesReasoning{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
+func (q *Request) reasoningItem(text string, k int) *responsesItem {
+	item := responsesItem{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
 		Content: []responsesPart{{Type: "reasoning_text", Text: &text}}}
 	if q.responses.encrypted {
 		item.Encrypted = sealPrefix + base64.StdEncoding.EncodeToString([]byte(text))

@@ -10,11 +10,16 @@ import (
 // their full names. Those that only OpenAI's servers run are left out.
 func (q *Request) setResponsesTools(v []byte) {
 	var list [][]byte
+	q.responses.custom, q.responses.spaces = map[string]bool{}, map[string]string{}
 	add := func(o jsontext.Object) {
-		if tool := q.responsesTool(o); tool != nil {
-			list = append(list, tool)
-		} else {
-			q.responses.leftOut = append(q.responses.leftOut, jsontext.Unquote(o.Get("type")))
+		switch kind := jsontext.Unquote(o.Get("type")); kind {
+		case "function":
+			list = append(list, functionTool(o, "parameters"))
+		case "custom":
+			q.responses.custom[jsontext.Unquote(o.Get("name"))] = true
+			list = append(list, customTool(o))
+		default:
+			q.responses.leftOut = append(q.responses.leftOut, kind)
 		}
 	}
 	for raw := range jsontext.Elements(v) {
@@ -28,31 +33,12 @@ func (q *Request) setResponsesTools(v []byte) {
 			tool := jsontext.ParseObject(inner)
 			tool.Set("namespace", encode(space))
 			name := fullName(tool)
-			setEntry(&q.responses.spaces, name, space)
+			q.responses.spaces[name] = space
 			tool.Set("name", encode(name))
 			add(tool)
 		}
 	}
 	q.setChatTools(list)
-}
-
-// responsesTool returns a tool as chat completions describe it, nil if they cannot.
-func (q *Request) responsesTool(o jsontext.Object) []byte {
-	switch jsontext.Unquote(o.Get("type")) {
-	case "function":
-		return functionTool(o, "parameters")
-	case "custom":
-		setEntry(&q.responses.custom, jsontext.Unquote(o.Get("name")), true)
-		return customTool(o)
-	}
-	return nil
-}
-
-func setEntry[T any](m *map[string]T, name string, v T) {
-	if *m == nil {
-		*m = map[string]T{}
-	}
-	(*m)[name] = v
 }
 
 // customTool returns a tool whose input is a text as a function with one

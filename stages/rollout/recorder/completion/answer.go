@@ -354,9 +354,6 @@ func (c *Choice) HasOutput() bool {
 // HasLogprobs reports whether a stream has a list of logprobs yet, perhaps an empty one.
 func (c *Choice) HasLogprobs() bool { return c.tokens.listed }
 
-// TokenTexts returns the texts of the tokens, one for each logprob; nil unless all have one.
-func (c *Choice) TokenTexts() []string { return c.tokens.textList() }
-
 // AmbiguousCalls reports whether clients may read the tool calls of its stream in several ways.
 func (c *Choice) AmbiguousCalls() bool { return c.calls.ambiguous }
 

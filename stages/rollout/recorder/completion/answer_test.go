@@ -137,7 +137,8 @@ func FuzzEvents(f *testing.F) {
 					return events, size
 				}
 				size += len(e.raw)
-				events = append(events, Event{raw: bytes.Clone(e.raw), Data: bytes.Clone(e.Data), visible: e.appendWith(nil, []byte("x"))})
+				less := Event{raw: e.raw, Data: e.Data, visible: []byte("x")}
+				events = append(events, Event{raw: bytes.Clone(e.raw), Data: bytes.Clone(e.Data), visible: less.AppendVisible(nil)})
 			}
 		}
 		at, size := read(bytes.NewReader(stream))

@@ -41,7 +41,7 @@ func (e *Event) AddTo(a *Answer, see View) error {
 	return err
 }
 
-// AppendVisible appends what the agent sees of an event that was read.
+// AppendVisible appends what the agent sees of an event that was read: its data may be less, and its other lines are unchanged.
 func (e *Event) AppendVisible(out []byte) []byte {
 	switch {
 	case e.Data == nil, len(e.visible) == len(e.Data) && &e.visible[0] == &e.Data[0]:
@@ -49,17 +49,12 @@ func (e *Event) AppendVisible(out []byte) []byte {
 	case e.visible == nil:
 		return out
 	}
-	return e.appendWith(out, e.visible)
-}
-
-// appendWith appends the event with other data; its other lines are unchanged.
-func (e *Event) appendWith(out, data []byte) []byte {
 	for line := range bytes.Lines(e.raw) {
 		if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
 			out = append(out, line...)
 		}
 	}
-	return append(append(append(out, "data: "...), data...), "\n\n"...)
+	return append(append(append(out, "data: "...), e.visible...), "\n\n"...)
 }
 
 var dataField = []byte("data:")

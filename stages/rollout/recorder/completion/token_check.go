@@ -55,7 +55,7 @@ func (c *Choice) keepTokens(completion int, counted bool) (source string, f *Fai
 	}
 	c.Message.Logprobs, c.Message.TokenIDs = logprobs, ids
 	if len(ids) == 0 {
-		c.Message.TokenTexts = c.tokens.textList() // for trainers that take texts
+		c.Message.TokenTexts = c.TokenTexts() // for trainers that take texts
 	}
 	return source, nil
 }

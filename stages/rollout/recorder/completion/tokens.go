@@ -56,10 +56,9 @@ func (t *tokens) addText(v []byte) {
 	}
 }
 
-// textList returns the texts of the tokens, one for each logprob; nil unless all
-// have one.
-func (t *tokens) textList() []string {
-	if t = t.withLogprobs(); len(t.texts) == len(t.logprobs) {
+// TokenTexts returns the texts of the tokens, one for each logprob; nil unless all have one.
+func (c *Choice) TokenTexts() []string {
+	if t := c.tokens.withLogprobs(); len(t.texts) == len(t.logprobs) {
 		return t.texts
 	}
 	return nil

@@ -24,7 +24,8 @@ func statusError(r *Result) error {
 	}
 	err := &refusedError{r}
 	mend := remote.Mend(r.Status, remote.Words(r.Body))
-	if mend == "" && temporary(r.Status) {
+	if mend == "" && (r.Status >= 500 && r.Status != http.StatusNotImplemented ||
+		slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}, r.Status)) {
 		r.Failure = &completion.Failure{Class: outcomes.FailEngine, Text: text}
 		return remote.RetryAfter(err, r.Header)
 	}
@@ -39,14 +40,6 @@ func tooLong(text string) bool {
 	return slices.ContainsFunc([]string{"maximum context length", "context_length_exceeded", "exceed_context_size",
 		"exceeds the available context size",
 		"longer than the model's context length"}, func(words string) bool { return strings.Contains(text, words) })
-}
-
-func temporary(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return status >= 500 && status != http.StatusNotImplemented
 }
 
 // notForwarded are headers that belong to one connection, or that the recorder
