@@ -4,8 +4,7 @@ import "strings"
 
 // scanner finds the keys of several detectors in one pass over a text. Most
 // texts have none, so the pass looks only at whether three bytes are those of a
-// literal. (The search of formats/secret skips more with longer literals; these
-// have three bytes.)
+// literal.
 type scanner struct {
 	literals []literal
 	first    [1 << tableBits]uint8 // by the hash of three bytes: index+1 of a literal, 0 for none

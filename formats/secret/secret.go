@@ -222,6 +222,5 @@ func newMatcher(patterns []pattern) *matcher {
 	m.longest = len(m.patterns[0].text)
 	m.shortest = len(m.patterns[len(m.patterns)-1].text)
 	m.lines = !slices.ContainsFunc(m.patterns, func(p pattern) bool { return strings.Contains(p.text, "\n") })
-	m.skip = newSkip(m.patterns, m.shortest)
 	return m
 }
