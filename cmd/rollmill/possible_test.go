@@ -125,11 +125,27 @@ func (b *possible) argument(v string) string {
 	return b.one(`,"arguments":`+v, `,"arguments":`+v, cmp.Or(b.wrong(`,"payload":1`), `,"arguments":"{}"`))
 }
 
-// usesOf is what a report says of a file's rows, by use.
-type usesOf []struct {
-	Use      string
-	Possible int
-	Because  []struct{ Finding string }
+// lint is what import --check says of a file's rows, or of a folder's.
+type lint struct {
+	Rows int
+	Uses []struct {
+		Use      string
+		Possible int
+		Because  []struct{ Finding string }
+	}
+	Findings []struct {
+		Name, Severity, Of string
+		Count              int64
+	}
+}
+
+func (b *possible) lint(in string) lint {
+	_, text, stderr := rollmill(b.T, "import", "--check", "--json", "--from", "rows", "--in", in)
+	var report struct{ Lint lint }
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		b.Fatal(err, text, stderr)
+	}
+	return report.Lint
 }
 
 func (b *possible) check() bool {
@@ -142,36 +158,19 @@ func (b *possible) check() bool {
 		}
 		os.WriteFile(filepath.Join(in, fmt.Sprintf("g%d.jsonl", group)), []byte(rows.String()), 0o666)
 	}
-	from := []string{"--from", "rows", "--in", in}
-	_, text, stderr := rollmill(b.T, append([]string{"import", "--check", "--json"}, from...)...)
-	var report struct {
-		Lint struct {
-			Files []struct {
-				Name string
-				Rows int
-				Uses usesOf
-			}
-			Findings []struct {
-				Name, Severity, Of string
-				Count              int64
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &report); err != nil {
-		b.Fatal(err, text, stderr)
-	}
 	base := b.dir + "/base"
-	must(b.T, append([]string{"import", "--out", base}, from...)...)
+	must(b.T, "import", "--out", base, "--from", "rows", "--in", in)
 	counts := map[string]int64{}
-	for _, f := range report.Lint.Findings {
+	for _, f := range b.lint(in).Findings {
 		if f.Of == "rows" {
 			counts[f.Name] = f.Count
 		}
 	}
 	written, skipped := b.written(base)
 	ok, missing := b.audited(base, counts) && b.submitted(base, counts, written), map[string]int{}
-	for _, f := range report.Lint.Files {
-		group := strings.TrimSuffix(filepath.Base(f.Name), ".jsonl")
+	for i := range 12 {
+		group := fmt.Sprintf("g%d", i)
+		f := b.lint(filepath.Join(in, group+".jsonl"))
 		for _, u := range f.Uses {
 			has, of := written[u.Use]
 			if !of {

@@ -10,9 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// maxFiles is how many files are reported one by one. The others are summed.
-const maxFiles = 100
-
 // SourceCheck examines the rows of an import, and reports what they can be used for. What
 // it keeps of them is in sorters, so its own memory does not grow with rows, only
 // with the number of files; their names' memory is the caller's.

@@ -50,10 +50,10 @@ func (s set) blocked() (u uses) {
 	return u
 }
 
-// tally counts the rows of one file, or of several.
+// tally counts rows.
 type tally struct {
 	rows   int64
-	groups int64 // those whose first row is here
+	groups int64
 	found  [maxImported]struct {
 		count int64   // rows or groups
 		rows  int64   // rows, or the rows of the groups
@@ -76,13 +76,13 @@ func (t *tally) add(c int, count, rows int64, p place) {
 
 // counter counts group after group.
 type counter struct {
-	tallies []tally // of each of the first files, and of all others
-	group   uint64  // a hash
-	rows    []fact  // of the group
+	tally
+	group uint64 // a hash
+	facts []fact // of the group's rows
 }
 
 // count counts all rows, a group after the other.
-func (sc *SourceCheck) count() ([]tally, error) {
+func (sc *SourceCheck) count() (*tally, error) {
 	if err := sc.endRun(); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (sc *SourceCheck) count() ([]tally, error) {
 	next, stop := iter.Pull2(repeated.Sorted())
 	defer stop()
 	again, err, more := next()
-	c := counter{tallies: make([]tally, min(len(sc.files), maxFiles+1))}
+	var c counter
 	for run, bad := range sc.runs.Sorted() {
 		if err = cmp.Or(err, bad); err != nil {
 			return nil, err
@@ -110,18 +110,16 @@ func (sc *SourceCheck) count() ([]tally, error) {
 				f.found |= sameIDSet
 				again, err, more = next()
 			}
-			c.rows = append(c.rows, f)
+			c.facts = append(c.facts, f)
 		}
 	}
 	c.end()
-	return c.tallies, err
+	return &c.tally, err
 }
-
-func (c *counter) of(f *fact) *tally { return &c.tallies[min(f.file, maxFiles)] }
 
 // end counts the rows of the group.
 func (c *counter) end() {
-	rows := c.rows
+	rows := c.facts
 	if len(rows) == 0 {
 		return
 	}
@@ -131,32 +129,29 @@ func (c *counter) end() {
 			rows[i].found |= prefixSet
 		}
 	}
-	first := c.of(&rows[0])
-	first.groups++
+	c.groups++
+	c.rows += int64(len(rows))
 	fault := faultOf(rows)
 	if fault == 0 {
 		unpaired(rows)
 	}
 	for x := range fault.each() {
-		first.add(x, 1, 0, rows[0].place)
+		c.add(x, 1, int64(len(rows)), rows[0].place)
 	}
 	for i := range rows {
 		f := &rows[i]
-		t := c.of(f)
-		t.rows++
 		for x := range f.found.each() {
-			t.add(x, 1, 1, f.place)
+			c.add(x, 1, 1, f.place)
 		}
 		open := anyUse &^ f.found.blocked()
-		for x := range fault.each() {
-			t.found[x].rows++
+		if fault != 0 {
 			open = f.alone(open)
 		}
-		for u := range t.usable {
-			t.usable[u] += int64(open >> u & 1)
+		for u := range c.usable {
+			c.usable[u] += int64(open >> u & 1)
 		}
 	}
-	c.rows = rows[:0]
+	c.facts = rows[:0]
 }
 
 // faultOf returns the finding of a group, if it has one. A group without scores

@@ -80,7 +80,7 @@ func TestText(t *testing.T) {
 // numbers.
 func TestTextFits(t *testing.T) {
 	var rows []sourceRow
-	for i := range 3 * maxFiles {
+	for i := range 300 {
 		for _, r := range mixedRows() {
 			r.File = fmt.Sprint(strings.Repeat("ä", i), "\n", i)
 			rows = append(rows, r)
@@ -90,14 +90,10 @@ func TestTextFits(t *testing.T) {
 	for i := range r.Uses {
 		r.Uses[i].Of, r.Uses[i].Possible = 1e9, 1e9-1
 	}
-	text := string(text(t, r))
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(string(text(t, r))) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 			t.Errorf("%d columns: %s", n, line)
 		}
-	}
-	if !strings.Contains(text, "200 other files") {
-		t.Error(text)
 	}
 }
 

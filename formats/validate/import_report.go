@@ -8,26 +8,12 @@ import (
 
 // Report is what a source check found.
 type Report struct {
-	summary            // of all files
-	FileCount int      `json:"file_count"`
-	Files     []file   `json:"files"`           // the first maxFiles, in order
-	Other     *summary `json:"other,omitempty"` // of all files after these
-	Meaning   []use    `json:"meaning"`         // of the uses
-}
-
-// file is what was found in one file. A group counts in the file of its first
-// row.
-type file struct {
-	Name string `json:"name"`
-	summary
-}
-
-// summary is what was found in some rows.
-type summary struct {
-	Rows     int64      `json:"rows"`
-	Groups   int64      `json:"groups"`
-	Uses     []useCount `json:"uses"`
-	Findings []limit    `json:"findings"`
+	Rows      int64      `json:"rows"`
+	Groups    int64      `json:"groups"`
+	Uses      []useCount `json:"uses"`
+	Findings  []limit    `json:"findings"`
+	FileCount int        `json:"file_count"`
+	Meaning   []use      `json:"meaning"` // of the uses
 }
 
 // useCount is for how many rows a use is possible.
@@ -52,8 +38,7 @@ type reason struct {
 	Rows    int64  `json:"rows"`
 }
 
-// limit is what a check found, and what it limits. The help is in the summary of
-// all files only.
+// limit is what a check found, and what it limits.
 type limit struct {
 	Name     string        `json:"name"`
 	Severity Severity      `json:"severity"`
@@ -62,8 +47,8 @@ type limit struct {
 	Rows     int64         `json:"rows"`  // the same for ofRow; else the rows of these groups
 	First    []sourcePlace `json:"first"` // a few of them; of a group its first row
 	Blocks   []string      `json:"blocks"`
-	What     string        `json:"what,omitempty"`
-	Help     string        `json:"help,omitempty"` // what to do
+	What     string        `json:"what"`
+	Help     string        `json:"help"` // what to do
 }
 
 const (
@@ -91,38 +76,31 @@ func (p sourcePlace) within() string {
 // Report returns what was found. No row can be added after it. It takes memory
 // for the rows of the largest group, some 160 bytes each.
 func (sc *SourceCheck) Report() (Report, error) {
-	tallies, err := sc.count()
+	t, err := sc.count()
 	if err != nil {
 		return Report{}, err
 	}
-	var sum tally
-	for i := range tallies {
-		sum.merge(&tallies[i])
+	r := Report{Rows: t.rows, Groups: t.groups, FileCount: len(sc.files), Uses: []useCount{}, Findings: []limit{}, Meaning: allUses[:]}
+	for i := range allUses {
+		r.Uses = append(r.Uses, t.use(i))
 	}
-	r := Report{summary: sc.summary(&sum, true), FileCount: len(sc.files), Files: []file{}, Meaning: allUses[:]}
-	for i := range tallies {
-		if s := sc.summary(&tallies[i], false); i < maxFiles {
-			r.Files = append(r.Files, file{Name: sc.files[i], summary: s})
-		} else {
-			r.Other = &s
+	for c := range imported {
+		f := &t.found[c]
+		if f.count == 0 {
+			continue
 		}
+		k := &imported[c]
+		found := limit{Name: k.Name, Severity: cmp.Or(k.AtImport, k.Severity), Of: ofRow, Count: f.count, Rows: f.rows,
+			First: []sourcePlace{}, Blocks: k.Blocks.names(), What: k.Help, Help: k.Hint}
+		if setOf(k.Name)&(singleSet|flatSet) != 0 {
+			found.Of = ofGroup
+		}
+		for _, p := range f.first {
+			found.First = append(found.First, sourcePlace{File: sc.files[p.file], Line: p.line, Record: p.record})
+		}
+		r.Findings = append(r.Findings, found)
 	}
 	return r, nil
-}
-
-// merge adds a tally of later files.
-func (t *tally) merge(o *tally) {
-	t.rows += o.rows
-	t.groups += o.groups
-	for c := range t.found {
-		f, later := &t.found[c], &o.found[c]
-		f.count += later.count
-		f.rows += later.rows
-		f.first = append(f.first, later.first[:min(len(later.first), MaxPlaces-len(f.first))]...)
-	}
-	for u := range t.usable {
-		t.usable[u] += o.usable[u]
-	}
 }
 
 // RowsOf returns how many rows a finding has.
@@ -142,33 +120,6 @@ func (r *Report) Refuses(a Accepted) (names []string) {
 		}
 	}
 	return names
-}
-
-func (sc *SourceCheck) summary(t *tally, help bool) summary {
-	s := summary{Rows: t.rows, Groups: t.groups, Uses: []useCount{}, Findings: []limit{}}
-	for i := range allUses {
-		s.Uses = append(s.Uses, t.use(i))
-	}
-	for c := range imported {
-		f := &t.found[c]
-		if f.count == 0 && f.rows == 0 {
-			continue
-		}
-		k := &imported[c]
-		found := limit{Name: k.Name, Severity: cmp.Or(k.AtImport, k.Severity), Of: ofRow, Count: f.count, Rows: f.rows,
-			First: []sourcePlace{}, Blocks: k.Blocks.names()}
-		if setOf(k.Name)&(singleSet|flatSet) != 0 {
-			found.Of = ofGroup
-		}
-		for _, p := range f.first {
-			found.First = append(found.First, sourcePlace{File: sc.files[p.file], Line: p.line, Record: p.record})
-		}
-		if help {
-			found.What, found.Help = k.Help, k.Hint
-		}
-		s.Findings = append(s.Findings, found)
-	}
-	return s
 }
 
 // use returns for how many rows a use is possible, and what blocks the others.

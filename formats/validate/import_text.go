@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -20,15 +19,11 @@ func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s, %s\n", plural.Of(r.Rows, "row"), plural.Of(r.Groups, "group"), plural.Of(r.FileCount, "file"))
 	if r.Rows > 0 {
-		b.WriteString("\n" + aligned(r.summary.uses()))
+		b.WriteString("\n" + r.uses())
 	}
 	for _, f := range r.Findings {
 		b.WriteByte('\n')
 		f.write(&b)
-	}
-	if r.FileCount > 1 {
-		b.WriteString("\n" + aligned(r.byFile()))
-		r.places(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -42,7 +37,7 @@ func (r Report) WriteSummary(w io.Writer) error {
 	}
 	var b strings.Builder
 	if r.Rows > 0 {
-		b.WriteString(aligned(r.summary.uses()))
+		b.WriteString(r.uses())
 	}
 	if len(names) > 0 {
 		paragraph(&b, "findings: "+strings.Join(names, ", "))
@@ -51,26 +46,32 @@ func (r Report) WriteSummary(w io.Writer) error {
 	return err
 }
 
-// tableLine is a line of a table. The last cell is wrapped between its words.
-type tableLine struct {
-	cells []string
-	words []string
-}
-
 // uses returns a table of what the rows can be used for.
-func (s summary) uses() []tableLine {
-	out := []tableLine{{[]string{"use", "possible for"}, []string{"blocked by (rows)"}}}
-	for _, u := range s.Uses {
+func (r Report) uses() string {
+	table, blocked := [][2]string{{"use", "possible for"}}, [][]string{{"blocked by (rows)"}}
+	var widths [2]int
+	for _, u := range r.Uses {
 		var words []string
-		for i, r := range u.Because {
-			words = append(words, fmt.Sprintf("%s %d", r.Finding, r.Rows))
+		for i, because := range u.Because {
+			words = append(words, fmt.Sprintf("%s %d", because.Finding, because.Rows))
 			if i < len(u.Because)-1 {
 				words[i] += ","
 			}
 		}
-		out = append(out, tableLine{[]string{u.Use, u.possible()}, words})
+		table, blocked = append(table, [2]string{u.Use, u.possible()}), append(blocked, words)
 	}
-	return out
+	for _, cells := range table {
+		widths = [2]int{max(widths[0], len(cells[0])), max(widths[1], len(cells[1]))}
+	}
+	var b strings.Builder
+	for i, cells := range table {
+		before := fmt.Sprintf("%-*s  %-*s  ", widths[0], cells[0], widths[1], cells[1])
+		for _, text := range wrapped(blocked[i], width-len(before)) {
+			b.WriteString(strings.TrimRight(before+text, " ") + "\n")
+			before = strings.Repeat(" ", len(before))
+		}
+	}
+	return b.String()
 }
 
 func (u useCount) possible() string {
@@ -84,7 +85,7 @@ func (u useCount) possible() string {
 }
 
 func (f limit) write(b *strings.Builder) {
-	fmt.Fprintf(b, "%s: %s (%s)\n", f.Name, f.counted(), f.Severity)
+	fmt.Fprintf(b, "%s: %s (%s)\n", f.Name, plural.Of(f.Count, strings.TrimSuffix(f.Of, "s")), f.Severity)
 	paragraph(b, f.What)
 	if len(f.Blocks) > 0 {
 		paragraph(b, "blocks: "+strings.Join(f.Blocks, ", "))
@@ -96,109 +97,6 @@ func (f limit) write(b *strings.Builder) {
 		fmt.Fprintf(b, "%s%s%s\n", label, ending(p.File, width-len(label)-len(within)), within)
 		label = strings.Repeat(" ", len(label))
 	}
-}
-
-// counted returns what the finding counts: "3 rows".
-func (f limit) counted() string { return plural.Of(f.Count, strings.TrimSuffix(f.Of, "s")) }
-
-// byFile returns a table with a line for each file and a column for each use. A
-// group counts in the file where it begins, so that the column adds up.
-func (r Report) byFile() []tableLine {
-	head := []string{"rows", "groups begun"}
-	for _, u := range r.Meaning {
-		head = append(head, u.Name)
-	}
-	out := []tableLine{{head, []string{"file"}}}
-	add := func(name string, s summary) {
-		cells := []string{strconv.FormatInt(s.Rows, 10), strconv.FormatInt(s.Groups, 10)}
-		for _, u := range s.Uses {
-			cells = append(cells, u.share())
-		}
-		out = append(out, tableLine{cells, []string{name}})
-	}
-	for _, f := range r.Files {
-		add(f.Name, f.summary)
-	}
-	if r.Other != nil {
-		add(plural.Of(r.FileCount-len(r.Files), "other file"), *r.Other)
-	}
-	return out
-}
-
-// share returns the share of the rows for which a use is possible, rounded down.
-func (u useCount) share() string {
-	switch percent := 100 * u.Possible / max(u.Of, 1); {
-	case u.Verdict == possible:
-		return "yes"
-	case u.Verdict == impossible:
-		return "no"
-	case percent == 0:
-		return "<1%"
-	default:
-		return fmt.Sprintf("%d%%", percent)
-	}
-}
-
-// places writes the findings of each file with their places.
-func (r Report) places(b *strings.Builder) {
-	for _, f := range r.Files {
-		if len(f.Findings) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "\n%s\n", ending(f.Name, width))
-		for _, x := range f.Findings {
-			text := x.Name + ": " + x.counted()
-			if x.Count == 0 {
-				text = x.Name + ": " + plural.Of(x.Rows, "row") + " of groups that begin in other files"
-			}
-			paragraph(b, text+x.at())
-		}
-	}
-}
-
-// at returns the places of a finding in a file: " at lines 3, 5, ...".
-func (f limit) at() string {
-	if len(f.First) == 0 {
-		return ""
-	}
-	noun := "line"
-	if f.First[0].Line == 0 {
-		noun = "record"
-	}
-	if len(f.First) > 1 {
-		noun += "s"
-	}
-	var at []string
-	for _, p := range f.First {
-		at = append(at, strconv.FormatInt(cmp.Or(p.Line, p.Record), 10))
-	}
-	if f.Count > int64(len(f.First)) {
-		at = append(at, "...")
-	}
-	return " at " + noun + " " + strings.Join(at, ", ")
-}
-
-// aligned returns a table.
-func aligned(table []tableLine) string {
-	widths := make([]int, len(table[0].cells))
-	for _, l := range table {
-		for i, cell := range l.cells {
-			widths[i] = max(widths[i], len(cell))
-		}
-	}
-	var b strings.Builder
-	for _, l := range table {
-		var row strings.Builder
-		for i, cell := range l.cells {
-			fmt.Fprintf(&row, "%-*s  ", widths[i], cell)
-		}
-		before := row.String()
-		for _, text := range wrapped(l.words, width-len(before)) {
-			b.WriteString(strings.TrimRight(before+text, " ") + "\n")
-			before = strings.Repeat(" ", len(before))
-		}
-	}
-	return b.String()
 }
 
 // paragraph writes a text with an indent.
