@@ -16,7 +16,7 @@ import (
 // It is relative when both have a common parent folder, so that the folder can
 // be moved.
 func (d *Dataset) Ref(role, from string) manifest.Ref {
-	return manifest.Ref{Role: role, URI: runroot.Relative(storage.Redact(from), d.URI()), Identity: d.Identity,
+	return manifest.Ref{Role: role, URI: runroot.Relative(from, d.URI()), Identity: d.Identity,
 		Digest: d.digest, RowsDigest: d.RowsDigest.String(), Refused: d.Known()}
 }
 

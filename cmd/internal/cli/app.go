@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/rollmill/rollmill/cmd/internal/terminal"
@@ -28,9 +27,8 @@ type App struct {
 	Variables []string // environment variables that belong to no flag and are not unknown
 	Keys      []string // environment variables that hold keys and belong to no setting
 
-	begun    atomic.Bool // the command has its settings
-	declared sync.Once
-	all      map[string][]*option // what schema returns
+	begun atomic.Bool          // the command has its settings
+	all   map[string][]*option // what schema returns
 }
 
 // Overlay is a section of the config file that belongs to no one command. It has

@@ -26,7 +26,9 @@ type configured struct {
 
 // schema maps the sections to their options, at their defaults.
 func (a *App) schema() map[string][]*option {
-	a.declared.Do(a.declare)
+	if a.all == nil {
+		a.declare()
+	}
 	return a.all
 }
 

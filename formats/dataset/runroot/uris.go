@@ -25,7 +25,10 @@ func place(uri string) (root, p, query string) {
 	return scheme + "://" + host, path.Clean("/" + p), query
 }
 
+// Relative returns the URI of a dataset as one at from refers to it: relative where both may move
+// together, and without credentials.
 func Relative(from, to string) string {
+	from, to = storage.Redact(from), storage.Redact(to)
 	fromRoot, fromPath, fromQuery := place(from)
 	root, p, query := place(to)
 	absolute := to

@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -52,7 +51,7 @@ func (p *Plan) Base() (manifest.Ref, error) {
 // that will be at a URI.
 func (p *Plan) Origins(from string) (manifest.Ref, error) {
 	r, err := p.Base()
-	r.Role, r.URI = "origins", runroot.Relative(storage.Redact(from), storage.Redact(runroot.Resolve(p.Dataset.Address, r.URI)))
+	r.Role, r.URI = "origins", runroot.Relative(from, runroot.Resolve(p.Dataset.Address, r.URI))
 	return r, err
 }
 
