@@ -14,7 +14,8 @@ const AtOnce = 32
 // InOrder yields what load returns for 0 to n-1, in this order, and loads up to
 // limit of them concurrently, also while the caller works. An error is the last
 // that is yielded.
-func InOrder[V any](ctx context.Context, n, limit int, load func(ctx context.Context, i int) (V, error)) iter.Seq2[V, error] {
+func InOrder[V any](ctx context.Context, n, limit int, load func(ctx context.Context, i int) (V,
+	error)) iter.Seq2[V, error] {
 	type result struct {
 		value V
 		err   error

@@ -74,7 +74,8 @@ type checkSettings struct {
 
 func (c *checkSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&c.Store, "store", "test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").
+	d.String(&c.Store, "store",
+		"test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").
 		Shown("none")
 	d.Include(&c.solutions)
 	d.Include(c.trainSettings)

@@ -80,7 +80,8 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 		"draw the plan from the task file at this `URI`, that of rollout's --examples; with --plan-mix or --plan-pass-rate").Open()
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
-	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is still written")
+	d.Int(&c.EmptyExitCode, "empty-exit-code",
+		"exit with `CODE` when nothing is kept; the empty dataset is still written")
 	d.Include(&c.Spilling)
 	d.Include(&c.RunPlace)
 	d.Include(&c.Target)

@@ -68,7 +68,8 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Place)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Common()
-	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+settings.Joined(outcomes.Statuses)).Common()
+	d.Strings(&o.Statuses, "status",
+		"write only trajectories of this `STATUS`: "+settings.Joined(outcomes.Statuses)).Common()
 	d.String(&o.Where, "where",
 		"write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME "+
 			"and metadata.NAME").Common()

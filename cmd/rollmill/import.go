@@ -118,7 +118,8 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as "+
 		"'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
 	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for").Common()
-	d.Bool(&c.ShowValues, "show-values", "show the beginning of a value of each member in the report; keys are redacted")
+	d.Bool(&c.ShowValues, "show-values",
+		"show the beginning of a value of each member in the report; keys are redacted")
 	acceptedFindings(d, &c.Accept, "let --check end with 0 although rows have the finding `NAME`")
 	d.Include(&c.ImportOptions)
 	d.Include(&c.RunPlace)

@@ -70,7 +70,8 @@ func newJobSettings() *jobSettings {
 
 func (c *jobSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&c.In, "in", "read the receipt of the submission at this `URI` (submit's --out); - reads the URI from stdin")
+	d.String(&c.In, "in",
+		"read the receipt of the submission at this `URI` (submit's --out); - reads the URI from stdin")
 	d.String(&c.Wait.Key, "key", "find the submission with this `KEY`, as job list prints it, when there is no receipt yet")
 	d.String(&c.Ledger, "ledger", "read the ledger of submissions at this `URI`").
 		Shown("the receipt's, or the folder that holds the id of its run")
@@ -82,7 +83,8 @@ func (c *jobSettings) Declare(d *plugin.Declarer) {
 }
 
 // find opens the receipt, nil for none, and the ledger. in is the receipt's URI.
-func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, receipt, ledger *storage.Bucket, err error) {
+func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, receipt,
+	ledger *storage.Bucket, err error) {
 	if in, err = s.URI("in", c.In); err != nil {
 		return "", nil, nil, err
 	}

@@ -50,7 +50,8 @@ type proveSettings struct {
 func (o *proveSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Source)
 	d.Heading(plugin.Execution)
-	d.Bool(&o.Programs, "programs", "run the reward programs that the datasets name: only for data that you trust").Common()
+	d.Bool(&o.Programs, "programs",
+		"run the reward programs that the datasets name: only for data that you trust").Common()
 	d.Include(&o.Spilling)
 	d.Include(&o.Monitored)
 }

@@ -91,7 +91,8 @@ func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 }
 
 // score scores the input, or that of an epoch. Its judges are new for nil.
-func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, judging *score.Judging) (stages.Report, error) {
+func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int,
+	judging *score.Judging) (stages.Report, error) {
 	o := c.Options
 	var err error
 	if o.In, o.Out, err = c.Places(ctx, s, epoch, c.Validation); err != nil {

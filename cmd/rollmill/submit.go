@@ -77,18 +77,22 @@ func newSubmitSettings() *submitSettings {
 func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.In)
 	d.Heading(plugin.Input)
-	d.String(&c.Policy, "policy", "read the current policy from the receipt at this `URI`").Shown("the trainer is asked")
+	d.String(&c.Policy, "policy",
+		"read the current policy from the receipt at this `URI`").Shown("the trainer is asked")
 	d.Heading(plugin.Submission)
 	plugin.Choose(d, &c.Backend, "backend", "submit to this `BACKEND`").Common()
-	d.Bool(&c.Prepare, "prepare", "submit nothing; prepare the trainer and write a receipt of the first policy").Common()
+	d.Bool(&c.Prepare, "prepare",
+		"submit nothing; prepare the trainer and write a receipt of the first policy").Common()
 	d.Include(&c.Stage)
 	d.Include(&c.Place)
 	d.Heading(plugin.Output)
 	d.String(&c.Rows, "rows", "write what would be sent, in the same bytes, into the folder `DIR`; with --dry-run").
 		Shown("none").Open()
 	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset").Common()
-	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open().Common()
-	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
+	d.String(&c.Out, "out",
+		"write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open().Common()
+	d.String(&c.Ledger, "ledger",
+		"record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
 	d.Bool(&c.Replace, "overwrite", "replace the receipt of another batch")
 	d.Include(&c.Monitored)
 }

@@ -54,7 +54,8 @@ func newTrainSettings() *trainSettings { return &trainSettings{Epochs: 1} }
 func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&c.Epochs, "epochs", "train for `N` epochs")
-	d.OptionalInt(&c.Interval, "validation-interval", "validate before every `N`th epoch and after the last; 0 for never").
+	d.OptionalInt(&c.Interval, "validation-interval",
+		"validate before every `N`th epoch and after the last; 0 for never").
 		Shown("validation.interval, else 0")
 	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").
 		Shown("validation.examples")
@@ -151,7 +152,8 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 }
 
 // stageOptions returns the options of the stages before submit.
-func stageOptions(ctx context.Context, s *cli.Session, root string, set func(*rolloutSettings)) (o train.Options, err error) {
+func stageOptions(ctx context.Context, s *cli.Session, root string,
+	set func(*rolloutSettings)) (o train.Options, err error) {
 	o.Root = root
 	if o.Rollout, o.Score, o.PlanPrevious, err = sampleOptions(ctx, s, root, set); err != nil {
 		return o, err

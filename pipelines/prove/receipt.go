@@ -291,12 +291,14 @@ func advantageOf(s *trainers.SequenceRow, i int) float64 {
 // loss computes the loss of one sequence again, as trainers.EchoRow defines it.
 func loss(s *trainers.SequenceRow, given []trainers.EchoRow, whiten func(float64) float64) *Difference {
 	if len(given) != 1 {
-		return &Difference{Column: fmt.Sprintf("sequence %d", s.Sequence), Stored: plural.Of(int64(len(given)), "row"), Computed: "a row"}
+		return &Difference{Column: fmt.Sprintf("sequence %d", s.Sequence), Stored: plural.Of(int64(len(given)),
+			"row"), Computed: "a row"}
 	}
 	e := &given[0]
 	switch {
 	case len(e.Old) != len(s.ResponseIDs):
-		return &Difference{Column: "old_logprobs", Stored: fmt.Sprint(len(e.Old), " values"), Computed: fmt.Sprint(len(s.ResponseIDs), " values")}
+		return &Difference{Column: "old_logprobs", Stored: fmt.Sprint(len(e.Old), " values"),
+			Computed: fmt.Sprint(len(s.ResponseIDs), " values")}
 	case e.Loss == nil:
 		return &Difference{Column: "loss", Computed: "a number"}
 	}

@@ -261,7 +261,8 @@ func payloads(ctx context.Context, d *dataset.Dataset) (*Difference, error) {
 			}
 			written := t.PayloadDigest
 			if t.SetPayloadDigest(); t.PayloadDigest != written {
-				return &Difference{Row: n, TrajectoryID: t.TrajectoryID, Column: "payload_digest", Stored: written, Computed: t.PayloadDigest}, nil
+				return &Difference{Row: n, TrajectoryID: t.TrajectoryID, Column: "payload_digest", Stored: written,
+					Computed: t.PayloadDigest}, nil
 			}
 			n++
 		}

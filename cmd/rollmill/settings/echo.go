@@ -35,7 +35,8 @@ const missingEcho = 0.1
 // --mismatch: if their mean ratio is far from 1, the error is a *manifest.GateError, too. Either
 // gate may be accepted. A trainer that gave nothing back is an error. No error is one of usage:
 // the batch was trained, and it says where the receipt is.
-func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error) {
+func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt,
+	at string) (stages.Report, error) {
 	report, err := echoReport(ctx, env, in, receipt, at)
 	if err != nil {
 		hint := ""
@@ -48,7 +49,8 @@ func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *recei
 	return report, err
 }
 
-func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error) {
+func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt,
+	at string) (stages.Report, error) {
 	out := run.EchoOf(at)
 	given, err := givenBack(ctx, receipt, at)
 	if err != nil {

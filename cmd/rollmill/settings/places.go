@@ -105,7 +105,8 @@ type Spilling struct {
 
 func (s *Spilling) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.String(&s.Dir, "spill-dir", "sort "+s.What+" with temporary files in this `DIR`").Shown("the system's temporary folder")
+	d.String(&s.Dir, "spill-dir",
+		"sort "+s.What+" with temporary files in this `DIR`").Shown("the system's temporary folder")
 	d.Int64(&s.MiB, "spill-memory", "sort in at most `MIB` of memory, then with temporary files").
 		Shown(strconv.Itoa(stages.DefaultSpillMemory >> 20))
 }
@@ -196,7 +197,8 @@ func (t *Stage) DeclareOutput(d *plugin.Declarer) {
 
 // Places returns what the stage reads and writes, and tells the session where. With an output of its
 // own it reads the last refill; a stage itself, given again, reads what it read before.
-func (t *Stage) Places(ctx context.Context, s *cli.Session, epoch *int, validation bool) (in stages.Input, out stages.Output, err error) {
+func (t *Stage) Places(ctx context.Context, s *cli.Session, epoch *int, validation bool) (in stages.Input,
+	out stages.Output, err error) {
 	from := t.Source
 	if t.As+t.Target.URI != "" && !validation {
 		in, err = t.LastInput(ctx, s, from, epoch)
