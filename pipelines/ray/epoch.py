@@ -20,19 +20,32 @@ import ray
 import rollmill
 
 STAGES = ("rollout", "score", "group", "curate")
-RETRIED = [rollmill.TemporaryError, rollmill.KilledError, rollmill.TerminatedError]
+RETRIED = (75, 137, 143)
 SHARDS, RETRIES = int(os.environ.get("SHARDS", "4")), int(os.environ.get("RETRIES", "4"))
 PASSED = ("ROLLMILL", "PYTHONPATH", *os.environ.get("PASS", "").split())  # variables that workers get
 
 
-@ray.remote(max_retries=RETRIES, retry_exceptions=RETRIED)
+class Retried(rollmill.Error):
+    """An error after which Ray runs a task again."""
+
+
+def start(command: str, **flags: str | int | bool) -> str:
+    try:
+        return rollmill.command.run(command, **flags).uri
+    except rollmill.Error as error:
+        if error.code in RETRIED:
+            raise Retried(str(error), error.code) from None
+        raise
+
+
+@ray.remote(max_retries=RETRIES, retry_exceptions=[Retried])
 def shard(stage: str, epoch: int, index: int, config: str, root: str) -> None:
-    rollmill.run(stage, epoch=epoch, shard=f"{index}/{SHARDS}", config=config, root=root, quiet=True)
+    start(stage, epoch=epoch, shard=f"{index}/{SHARDS}", config=config, root=root, quiet=True)
 
 
-@ray.remote(max_retries=RETRIES, retry_exceptions=RETRIED)
+@ray.remote(max_retries=RETRIES, retry_exceptions=[Retried])
 def seal(stage: str, epoch: int, root: str) -> str:
-    return rollmill.run("seal", root=root, epoch=epoch, stage=stage).uri
+    return start("seal", root=root, epoch=epoch, stage=stage)
 
 
 def run(epoch: int, stages: tuple[str, ...] = STAGES) -> None:
@@ -50,7 +63,7 @@ def main() -> None:
              runtime_env={"env_vars": {name: os.environ[name] for name in PASSED if name in os.environ}})
     try:
         run(int(sys.argv[1]), stages)
-    except rollmill.CommandError as error:  # the same code as the command's
+    except rollmill.Error as error:  # the same code as the command's
         sys.exit(getattr(error, "cause", error).code)
 
 

@@ -34,7 +34,7 @@ class Buckets(unittest.TestCase):
                 self.assertEqual((rows.num_rows, rows.schema.names), (len(there), columns))
                 self.assertGreater(rows.num_rows, 0)
         self.assertEqual(sum(map(len, rollmill.open(self.at("groups")).iter_groups(["reward"]))), len(rollmill.open(self.at("groups"))))
-        with self.assertRaisesRegex(rollmill.DatasetError, "has no dataset"):
+        with self.assertRaisesRegex(rollmill.Error, "has no dataset"):
             rollmill.open(self.at("nothing"))
 
 

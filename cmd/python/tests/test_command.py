@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 import rollmill
+import rollmill.classes
 from rollmill._command import flag
 
 from .programs import SRC, Served
@@ -71,7 +72,7 @@ class Commands(Served):
         file = pathlib.Path(cls.made.name, "rows.parquet")
         pq.write_table(pa.Table.from_pylist(rows()), file, row_group_size=4)
         with contextlib.redirect_stderr(io.StringIO()):
-            rollmill.run("import", from_="rows", in_=file, out=pathlib.Path(cls.made.name, "rollout"))
+            rollmill.command.run("import", from_="rows", in_=file, out=pathlib.Path(cls.made.name, "rollout"))
 
     def setUp(self) -> None:
         super().setUp()
@@ -83,19 +84,19 @@ class Commands(Served):
         self.rows = str(self.folder / "rollout")
         self.scores = str(self.folder / "scores")
 
-    def run_quietly(self, *args: Any, **flags: Any) -> rollmill.Result:
+    def run_quietly(self, *args: Any, **flags: Any) -> rollmill.classes.Result:
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.addCleanup(said.close)
-            return rollmill.run(*args, **flags)
+            return rollmill.command.run(*args, **flags)
 
     def served(self, name: str, reward: str, kind: str = "command") -> str:
         return f"{name}={kind}:'{sys.executable}' -m rollmill '{self.rewards}:{reward}'"
 
-    def score(self, **flags: Any) -> rollmill.Result:
+    def score(self, **flags: Any) -> rollmill.classes.Result:
         """Score by one function; its file counts for the identity."""
         return self.run_quietly("score", in_=self.rows, out=self.scores, reward=self.served("short", "short"), **flags)
 
-    def score_by_all(self) -> rollmill.Result:
+    def score_by_all(self) -> rollmill.classes.Result:
         served = [self.served("short", "short"), self.served("length*0", "short.length"), self.served("known", "known"), self.served("vector*0", "vector", "arrow")]
         return self.run_quietly("score", in_=self.rows, out=self.scores, reward=served)
 
@@ -124,7 +125,7 @@ class Commands(Served):
         self.assertFalse(self.score(json=True).json.get("up_to_date"))
         self.assertTrue(self.score(json=True).json["up_to_date"])
         self.rewards.write_text(REWARDS.replace("1 / (1 + len", "2 / (1 + len"))
-        with self.assertRaisesRegex(rollmill.UsageError, "rewards.py was") as caught:
+        with self.assertRaisesRegex(rollmill.Error, "exit code 2: (?s:.*)rewards.py was") as caught:
             self.score()
         self.assertEqual(caught.exception.code, 2)
         self.score(overwrite=True)
@@ -156,7 +157,7 @@ class Commands(Served):
         shutil.copytree(self.scores, moved)
         manifest = self.folder / "rollout" / "_dataset.json"
         manifest.write_text(manifest.read_text().replace('"stage": "import"', '"stage": "another"'))
-        with self.assertRaisesRegex(rollmill.DatasetError, "its base .* changed since it was made"):
+        with self.assertRaisesRegex(rollmill.Error, "its base .* changed since it was made"):
             rollmill.open(self.scores)
 
     def test_no_rows(self) -> None:
@@ -184,24 +185,26 @@ class Commands(Served):
             self.assertEqual(list(d.to_hf(columns)), want)
 
     def test_errors_by_exit_code(self) -> None:
-        with self.assertRaisesRegex(rollmill.UsageError, "--inn"):
+        with self.assertRaisesRegex(rollmill.Error, "exit code 2: (?s:.*)--inn"):
             self.run_quietly("score", inn="x")
-        with self.assertRaises(rollmill.InputError) as caught:
+        with self.assertRaises(rollmill.Error) as caught:
             self.run_quietly("group", in_=str(self.folder / "none"))
+        self.assertEqual((caught.exception.code, caught.exception.command[1]), (4, "group"))
         self.assertIn("no dataset", caught.exception.stderr)
         self.assertRegex(str(caught.exception), r"^exit code 4: rollmill group: .*no dataset.*(\nhint: .*)?$")
 
     def test_errors_travel_between_processes(self) -> None:
-        sent = rollmill.TemporaryError(["rollmill", "score"], 75, "busy")
+        sent = rollmill.Error("busy", 75, ["rollmill", "score"], "busy, try later")
         got = pickle.loads(pickle.dumps(sent))
-        self.assertIs(type(got), rollmill.TemporaryError)
-        self.assertEqual((got.command, got.code, got.stderr, str(got)), (sent.command, 75, "busy", str(sent)))
+        self.assertIs(type(got), rollmill.Error)
+        self.assertEqual((got.command, got.code, got.stderr, str(got)), (sent.command, 75, "busy, try later", "busy"))
 
     def test_gates(self) -> None:
-        with self.assertRaises(rollmill.GateError):
+        with self.assertRaisesRegex(rollmill.Error, "exit code 3: "):
             self.score(max_failure_rate=0)
-        with self.assertRaisesRegex(rollmill.DatasetError, r"accept_gates=\['max-failure-rate'\]"):
+        with self.assertRaisesRegex(rollmill.Error, r"accept_gates=\['max-failure-rate'\]") as caught:
             rollmill.open(self.scores)
+        self.assertEqual(caught.exception.code, 3)
         self.assertEqual(rollmill.open(self.scores, accept_gates=["max-failure-rate"]).to_arrow(["reward"]).num_rows, 15)
 
 
@@ -223,7 +226,7 @@ class Flags(unittest.TestCase):
     def test_no_command(self) -> None:
         with mock.patch.dict(os.environ, {"PATH": "", "ROLLMILL": ""}), mock.patch("shutil.which", return_value=None):
             with self.assertRaisesRegex(FileNotFoundError, "pip install rollmill"):
-                rollmill.run("version")
+                rollmill.command.run("version")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import unittest
 from typing import Any
 
 import rollmill
+import rollmill.classes
 
 STORED = pathlib.Path(__file__).parents[3] / "testdata" / "versions" / "2.0"
 REWARD = "length=expr:len(answer)"
@@ -32,7 +33,7 @@ class Frames(unittest.TestCase):
         done = subprocess.run([os.environ["ROLLMILL"], command, *map(str, words)], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def frames(self, d: rollmill.Dataset, columns: list[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+    def frames(self, d: rollmill.classes.Dataset, columns: list[str] | None = None) -> dict[str, list[dict[str, Any]]]:
         """The rows in each library that is installed."""
         out = {"arrow": d.to_arrow(columns).to_pylist()}
         if has("polars"):
@@ -41,7 +42,7 @@ class Frames(unittest.TestCase):
             out["datasets"] = list(d.to_hf(columns))
         return out
 
-    def same_in_pandas(self, d: rollmill.Dataset, column: str, want: list[Any]) -> None:
+    def same_in_pandas(self, d: rollmill.classes.Dataset, column: str, want: list[Any]) -> None:
         if has("pandas"):
             got = [None if isinstance(v, float) and math.isnan(v) else v for v in d.to_pandas(["trajectory_id", column])[column].tolist()]
             self.assertEqual(got, want)
@@ -88,7 +89,7 @@ class Frames(unittest.TestCase):
 
         pq.write_table(pa.table({"trajectory_id": ["a"]}), self.folder / "x.parquet")
         for uri in (self.folder, self.folder / "x.parquet", self.folder / "*.parquet"):
-            with self.assertRaisesRegex(rollmill.DatasetError, r"rollmill import --from rows --in '.*\.parquet' --out DATASET"):
+            with self.assertRaisesRegex(rollmill.Error, r"rollmill import --from rows --in '.*\.parquet' --out DATASET"):
                 rollmill.open(uri)
 
 

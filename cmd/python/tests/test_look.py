@@ -11,6 +11,7 @@ import unittest
 from typing import Any
 
 import rollmill
+import rollmill.classes
 
 from .programs import SRC, Served
 from .test_objects import ask, sandbox
@@ -21,9 +22,9 @@ STORED = SRC.parents[2] / "testdata" / "versions" / "2.0"
 
 @unittest.skipUnless(os.environ.get("ROLLMILL"), "needs $ROLLMILL")
 class Tries(Served):
-    def try_(self, *args: Any, **settings: Any) -> rollmill.Attempts:
+    def try_(self, *args: Any, **settings: Any) -> rollmill.classes.Attempts:
         with sandbox() as url, contextlib.redirect_stderr(io.StringIO()) as self.said:
-            return rollmill.try_(*args, url=url, model="rollmill/sandbox", **settings)
+            return rollmill.command.try_(*args, url=url, model="rollmill/sandbox", **settings)
 
     def test_functions_of_this_process(self) -> None:
         def play(example: Any) -> str:
@@ -57,13 +58,13 @@ class Tries(Served):
         with sandbox() as url, tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
             for rows in ([{"question": "1?"}, {"question": "2?"}], [{"question": "1?"}, {"question": "2?"}], [{"id": "x", "question": "3?"}]):
                 out = f"{folder}/{len(rows)}"
-                rollmill.run("rollout", agent="chat", examples=rows, url=url, model="rollmill/sandbox", out=out, generations=1)
+                rollmill.command.run("rollout", agent="chat", examples=rows, url=url, model="rollmill/sandbox", out=out, generations=1)
             self.assertEqual([row["example_id"] for row in rollmill.open(f"{folder}/2")], ["0", "1"])
             self.assertEqual([row["example_id"] for row in rollmill.open(f"{folder}/1")], ["x"])
             self.assertIn("up to date", said.getvalue())
 
     def test_wrong_settings(self) -> None:
-        with self.assertRaisesRegex(rollmill.UsageError, 'unknown key "modell"'):
+        with self.assertRaisesRegex(rollmill.Error, 'exit code 2: (?s:.*)unknown key "modell"'):
             self.try_("chat", "match:exact", [{"question": "1?"}], modell="x")
 
 
@@ -82,10 +83,10 @@ class Scores(Served):
         for name in ("rollout", "curate"):
             with self.subTest(name):
                 with contextlib.redirect_stderr(io.StringIO()):
-                    rollmill.run("score", in_=STORED / name, out=self.folder / name, rewards=keep)
+                    rollmill.command.run("score", in_=STORED / name, out=self.folder / name, rewards=keep)
                 want = dict(sent)
                 sent.clear()
-                found = rollmill.score([keep, later], STORED / name)
+                found = rollmill.command.score([keep, later], STORED / name)
                 self.assertEqual(sent, want)
                 self.assertEqual([row["keep"] for row in found], [row["later"] for row in found])
                 sent.clear()
@@ -95,14 +96,14 @@ class Scores(Served):
             return 1 / (len(row["answer"]) - 118)
 
         d = rollmill.open(STORED / "rollout").filter("status == 'ok'")
-        found = rollmill.score({"bad*2": bad}, d, n=3)
+        found = rollmill.command.score({"bad*2": bad}, d, n=3)
         self.assertEqual([row["bad"] is None for row in found], [True, False, False])
         self.assertRegex(found[0]["error"], r"^bad: ZeroDivisionError: .*, in bad\)$")
-        self.assertEqual(rollmill.score({"bad": bad}, d[:3]), found)
+        self.assertEqual(rollmill.command.score({"bad": bad}, d[:3]), found)
         self.assertIn("ZeroDivisionError", Page(found._repr_html_()).text)
         for wrong in ("match:exact", rollmill.reward(batch=True)(bad)):
             with self.assertRaisesRegex(TypeError, "not a function of one row"):
-                rollmill.score(wrong, d)
+                rollmill.command.score(wrong, d)
 
 
 if __name__ == "__main__":

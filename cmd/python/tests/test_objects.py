@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rollmill
+import rollmill.classes
 from rollmill._identity import identity
 
 from .programs import SRC, Served
@@ -49,9 +50,9 @@ def sandbox() -> Any:
 class InProcess(Served):
     """Runs commands whose standard error is kept."""
 
-    def run_here(self, command: str, **flags: Any) -> rollmill.Result:
+    def run_here(self, command: str, **flags: Any) -> rollmill.classes.Result:
         with contextlib.redirect_stderr(io.StringIO()) as self.said:
-            return rollmill.run(command, json=True, **flags)
+            return rollmill.command.run(command, json=True, **flags)
 
     def score(self, name: str, rewards: Any, **flags: Any) -> dict[str, Any]:
         done: dict[str, Any] = self.run_here("score", in_=STORED, out=self.folder / name, rewards=rewards, **flags).json
@@ -86,7 +87,7 @@ class Objects(InProcess):
         for want in (False, True):
             self.assertEqual(self.score("scores", [mine, "never=match:exact"])["up_to_date"], want)
         mine.__defaults__ = (3,)
-        with self.assertRaisesRegex(rollmill.UsageError, "--overwrite"):
+        with self.assertRaisesRegex(rollmill.Error, "exit code 2: (?s:.*)--overwrite"):
             self.score("scores", [mine, "never=match:exact"])
 
     @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "needs pyarrow")
@@ -100,7 +101,7 @@ class Objects(InProcess):
         self.addCleanup(linecache.cache.pop, "<a cell>", None)
         cell: dict[str, Any] = {}
         exec(compile(code, "<a cell>", "exec"), cell)
-        with self.assertRaises(rollmill.FailedError) as caught:
+        with self.assertRaises(rollmill.Error) as caught:
             self.score("scores", cell["bad"])
         place = "ZeroDivisionError: division by zero (cell, line 2, in bad: return 1 / (row['epoch'] * 0))"
         self.assertIn(place, self.said.getvalue())
@@ -111,9 +112,9 @@ class Objects(InProcess):
     def test_what_is_no_reward(self) -> None:
         for rewards, why in (([lambda row: 1], "name it: rewards="), ({"a": 3}, "not 3"), ([3], "not 3")):
             with self.assertRaisesRegex(TypeError, why):
-                rollmill.run("score", rewards=rewards)
+                rollmill.command.run("score", rewards=rewards)
         with self.assertRaisesRegex(TypeError, "trainer: a function .* go into a file"):
-            rollmill.run("submit", trainer=rollmill.trainer(print))
+            rollmill.command.run("submit", trainer=rollmill.trainer(print))
 
     def test_the_process_has_ended(self) -> None:
         def mine(row: Any) -> float:
@@ -130,7 +131,7 @@ class Objects(InProcess):
             os.killpg(0, 2)  # as a terminal does
             return 1
 
-        program = self.write("interrupted.py", f"import os, rollmill\n{textwrap.dedent(inspect_source(mine))}\nrollmill.run('score', in_={str(STORED)!r}, out='scores', rewards=mine)")
+        program = self.write("interrupted.py", f"import os, rollmill\n{textwrap.dedent(inspect_source(mine))}\nrollmill.command.run('score', in_={str(STORED)!r}, out='scores', rewards=mine)")
         done = subprocess.run(
             [sys.executable, program], cwd=self.folder, capture_output=True, text=True, timeout=60, start_new_session=True, env={**os.environ, "PYTHONPATH": str(SRC)}
         )

@@ -10,6 +10,7 @@ import shutil
 import unittest
 
 import rollmill
+import rollmill.classes
 from rollmill._places import Place
 
 from .programs import SRC, Served
@@ -81,7 +82,7 @@ class RowsOfDatasets(Served):
         self.assertEqual((len(some), [row["trajectory_id"] for row in some]), (len(want), want))
         self.assertEqual((some[1]["trajectory_id"], [row["trajectory_id"] for row in some[-2:]]), (want[1], want[-2:]))
         self.assertEqual((len(some.filter("false")), len(d)), (0, 24))
-        with self.assertRaisesRegex(rollmill.UsageError, "unknown name foo"):
+        with self.assertRaisesRegex(rollmill.Error, "exit code 2: (?s:.*)unknown name foo"):
             len(d.filter("foo > 3"))
 
     def test_an_iteration_that_is_left(self) -> None:
@@ -116,7 +117,7 @@ class Conversations(unittest.TestCase):
             {"role": "tool", "content": "\n".join([bad] * 40)},
             {"role": "user", "parent": 0, "content": [{"type": "text", "text": bad}]},
         ]
-        row = rollmill.Rows([rollmill.DatasetRow(trajectory_id=bad, status=bad, error=bad, messages=messages)])
+        row = rollmill.classes.Rows([rollmill.classes.DatasetRow(trajectory_id=bad, status=bad, error=bad, messages=messages)])
         for text in (row._repr_html_(), row[0]._repr_html_()):
             self.assertNotIn("script", Page(text).seen)
             self.assertIn(bad, Page(text).text)

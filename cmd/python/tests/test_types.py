@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     def typed() -> None:
         """What a type checker has to accept."""
-        rollmill.run("score", in_="data", rewards={"a": len, "b": "match:exact"}, concurrency=2, accept_gate=["x", "y"], json=True)
-        rollmill.run("group", in_="data", estimator="grpo", set={"group.by": "x"})
-        rollmill.run("try", agent=len, rewards=[len, "exact=match:exact"], attempts=2)
+        rollmill.command.run("score", in_="data", rewards={"a": len, "b": "match:exact"}, concurrency=2, accept_gate=["x", "y"], json=True)
+        rollmill.command.run("group", in_="data", estimator="grpo", set={"group.by": "x"})
+        rollmill.command.run("try", agent=len, rewards=[len, "exact=match:exact"], attempts=2)
         for stage in ("score", "group"):
-            rollmill.run(stage, root="runs", epoch=1)
+            rollmill.command.run(stage, root="runs", epoch=1)
 
 
 @unittest.skipUnless(os.environ.get("ROLLMILL"), "needs $ROLLMILL")

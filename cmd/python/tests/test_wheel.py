@@ -69,7 +69,7 @@ class Wheels(Served):
         self.write("reward.py", REWARD)
         said = self.call(venv / "bin/rollmill", "score", "--in", STORED, "--out", self.folder / "scores", "--reward", "words=command:python reward.py", "--json", "--quiet", env=env)
         self.assertGreater(json.loads(said)["rows"], 0)
-        run = "import rollmill; print(rollmill.run('show', %r, json=True, rows=1).json['rows'][0]['is']['reward'])" % str(self.folder / "scores")
+        run = "import rollmill; print(rollmill.command.run('show', %r, json=True, rows=1).json['rows'][0]['is']['reward'])" % str(self.folder / "scores")
         self.assertGreaterEqual(float(self.call(venv / "bin/python", "-c", run, env=env)), 1)
         read = "import rollmill; d = rollmill.open(%r); print([len(d), len(d.columns), len(list(d)), d[0]['messages'][0]['role']])" % str(self.folder / "scores")
         self.assertEqual(self.call(venv / "bin/python", "-c", read, env=env).strip(), "[24, 34, 24, 'system']")

@@ -10,67 +10,15 @@
         brevity.serve()
 
     rollmill score --in DATASET --reward 'brevity=command:python3 reward.py'
+
+rollmill.command starts the command; rollmill.classes has the types of what functions get and return.
 """
 
-from ._agents import Agent, Example, agent
-from ._command import Result, program
-from ._dataset import Dataset, open
-from ._errors import (
-    AbortError,
-    BudgetError,
-    CommandError,
-    CrashError,
-    FailedError,
-    GateError,
-    InputError,
-    InterruptError,
-    KilledError,
-    PersonError,
-    TemporaryError,
-    TerminatedError,
-    UsageError,
-)
-from ._look import Attempts, score, try_
-from ._manifest import DatasetError
-from ._rewards import Message, Reward, Row, reward
-from ._rows import Row as DatasetRow
-from ._rows import Rows
-from ._run import run
-from ._trainers import Batch, Trainer, trainer
+from . import command as command
+from ._agents import agent
+from ._dataset import open
+from ._errors import Error
+from ._rewards import reward
+from ._trainers import trainer
 
-__all__ = [
-    "AbortError",
-    "Agent",
-    "Attempts",
-    "Batch",
-    "BudgetError",
-    "CommandError",
-    "CrashError",
-    "Dataset",
-    "DatasetError",
-    "DatasetRow",
-    "Example",
-    "FailedError",
-    "GateError",
-    "InputError",
-    "InterruptError",
-    "KilledError",
-    "Message",
-    "PersonError",
-    "Result",
-    "Reward",
-    "Row",
-    "Rows",
-    "TemporaryError",
-    "TerminatedError",
-    "Trainer",
-    "UsageError",
-    "agent",
-    "open",
-    "program",
-    "reward",
-    "run",
-    "score",
-    "trainer",
-    "try_",
-]
+__all__ = ["Error", "agent", "open", "reward", "trainer"]

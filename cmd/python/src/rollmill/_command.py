@@ -47,10 +47,10 @@ def program() -> str:
 
 
 def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str] | None = None, env: Mapping[str, str] | None = None, **flags: Any) -> Result:
-    """Start `rollmill COMMAND` and wait for its end; an exit code other than 0 raises its CommandError.
+    """Start `rollmill COMMAND` and wait for its end; an exit code other than 0 raises Error.
 
-        rollmill.run("score", in_=dataset, reward=["exact=match:exact"], json=True).json
-        rollmill.run("score", in_=dataset, rewards={"mine": reward_function, "exact": "match:exact"})
+        rollmill.command.run("score", in_=dataset, reward=["exact=match:exact"], json=True).json
+        rollmill.command.run("score", in_=dataset, rewards={"mine": reward_function, "exact": "match:exact"})
 
     Flags may be words or keywords: in_="x" is --in x, run_id="a" is --run-id a, a list
     repeats the flag, a dict repeats it with KEY=VALUE, True is the flag alone, None is

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _manifest, _rows
-from ._manifest import DatasetError, Manifest
+from ._errors import Error
+from ._manifest import Manifest
 from ._need import need
 from ._places import Place
 from ._rows import Row, Rows
@@ -226,10 +227,10 @@ class Dataset:
         for wide in self._base._read(list(dict.fromkeys([ID, *of_base]))):
             rows = rest.take(wide.num_rows, pa)
             if rows.num_rows != wide.num_rows or not rows[ID].equals(wide[ID]):
-                raise DatasetError(f"{self.uri} is not about the rows of {self._base.uri}; make it again")
+                raise Error(f"{self.uri} is not about the rows of {self._base.uri}; make it again")
             yield pa.table({name: rows[thin[name]] if name in thin and thin[name] in own else wide[name] for name in names})
         if rest.take(1, pa).num_rows:
-            raise DatasetError(f"{self.uri} has more rows than its base {self._base.uri}; make it again")
+            raise Error(f"{self.uri} has more rows than its base {self._base.uri}; make it again")
 
     def _source(self, name: str) -> str:
         """The thin dataset's own name of a column of the joined rows."""
@@ -240,7 +241,7 @@ class Dataset:
         if self._arrow_schema is None:
             parquet = need("pyarrow.parquet", f"reading {self.uri}", "pyarrow")
             if not self._parts:
-                raise DatasetError(f"{self.uri} has no parts, and so no columns")
+                raise Error(f"{self.uri} has no parts, and so no columns")
             self._arrow_schema = parquet.read_schema(self._input(self._parts[0]))
         return self._arrow_schema
 
@@ -261,7 +262,7 @@ class Dataset:
         size = self._place.size(name)
         if size is None or part.get("bytes") not in (None, size):
             what = "is gone" if size is None else f"has {size} bytes instead of {part['bytes']}"
-            raise DatasetError(f"{self.uri}: part {name} {what}; restore it, or make the dataset again")
+            raise Error(f"{self.uri}: part {name} {what}; restore it, or make the dataset again")
         return self._place.filesystem().open_input_file(self._place.key(name))
 
 
@@ -311,11 +312,11 @@ def _base(place: Place, manifest: Manifest, given: str | None) -> Dataset | None
     uri = given or reference["uri"]
     at = Place(given) if given else place.resolve(uri)
     if not given and not place.same_store(at):
-        raise DatasetError(f"{place.uri}: its base is at {at.uri}, in another store; if you trust that place: base={at.uri!r}")
+        raise Error(f"{place.uri}: its base is at {at.uri}, in another store; if you trust that place: base={at.uri!r}")
     try:
         wide = _manifest.read(at, None)  # its gates were accepted when this dataset was made
-    except DatasetError as error:
-        raise DatasetError(f"{place.uri}: its base: {error}; put it back, or say where it is: base=URI") from None
+    except Error as error:
+        raise Error(f"{place.uri}: its base: {error}; put it back, or say where it is: base=URI") from None
     if wide.digest != reference["digest"]:
-        raise DatasetError(f"{place.uri}: its base {at.uri} changed since it was made; make {place.uri} again")
+        raise Error(f"{place.uri}: its base {at.uri} changed since it was made; make {place.uri} again")
     return Dataset(at, wide, wide.parts(), None)

@@ -31,7 +31,7 @@ class Attempts(Rows):
 def try_(agent: Any, rewards: Any, examples: Any, n: int = 4, *, config: str | os.PathLike[str] | None = None, **settings: Any) -> Attempts:
     """Attempt each example n times, and score the attempts, as `rollmill try` does.
 
-        rollmill.try_(play, [reward_function], [{"question": "2 + 2?"}], url="http://127.0.0.1:8000/v1", model="my-model")
+        rollmill.command.try_(play, [reward_function], [{"question": "2 + 2?"}], url="http://127.0.0.1:8000/v1", model="my-model")
 
     agent and rewards are those of run. examples are dicts, or a task file, of which the
     first is attempted. Further settings are rollout's; config has those of a run. An

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ._errors import Error
 from ._places import Place
 
 NAME = "_dataset.json"
-
-
-class DatasetError(ValueError):
-    """A dataset that cannot be read: incomplete, refused, changed or damaged."""
 
 
 class Manifest(NamedTuple):
@@ -41,21 +38,21 @@ def read(place: Place, accepted: tuple[str, ...] | None) -> Manifest:
     try:
         data = place.read(NAME)
     except (FileNotFoundError, NotADirectoryError):
-        raise DatasetError(_missing(place)) from None
+        raise Error(_missing(place)) from None
     where = f"{place.uri}/{NAME}"
     try:
         whole = json.loads(data)
         format, raw = str(whole["format"]), raw_value(data.decode(), "dataset")
         schema = str(whole["dataset"]["schema"])
     except (ValueError, KeyError, TypeError) as error:
-        raise DatasetError(f"{where} is not a manifest: {error}") from None
+        raise Error(f"{where} is not a manifest: {error}") from None
     if format.startswith("rollmill-pruned/"):
-        raise DatasetError(f"{place.uri} was pruned: its parts are gone (see its manifest for when and why)")
+        raise Error(f"{place.uri} was pruned: its parts are gone (see its manifest for when and why)")
     if format not in ("rollmill-dataset/2", "rollmill-dataset/2.1") or schema.split(".")[0] != "2":
-        raise DatasetError(f"{where} has the format {format} and the schema {schema}, which this version of rollmill does not know; upgrade it: pip install -U rollmill")
+        raise Error(f"{where} has the format {format} and the schema {schema}, which this version of rollmill does not know; upgrade it: pip install -U rollmill")
     for gate in whole.get("gates") or []:
         if gate.get("refused") and accepted is not None and gate.get("name") not in accepted:
-            raise DatasetError(f"{place.uri} was refused by the gate {gate['name']} ({gate.get('value')}); to read it nevertheless: accept_gates=[{gate['name']!r}]")
+            raise Error(f"{place.uri} was refused by the gate {gate['name']} ({gate.get('value')}); to read it nevertheless: accept_gates=[{gate['name']!r}]", 3)
     import hashlib
 
     return Manifest(whole, hashlib.sha256(raw.encode()).hexdigest())

@@ -17,7 +17,7 @@ def main() -> None:
             socket.send_fds(process, [sys.argv[1].encode()], [0, 1])
             process.recv(1)
     except (OSError, KeyError):
-        raise SystemExit(f"{sys.argv[1]} is a function of a Python process that has ended: call rollmill.run there again") from None
+        raise SystemExit(f"{sys.argv[1]} is a function of a Python process that has ended: call rollmill.command.run there again") from None
 
 
 if __name__ == "__main__":
