@@ -76,7 +76,7 @@ func (c *checkSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.String(&c.Store, "store",
 		"test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").
-		Shown("none")
+		DefaultShown("none")
 	d.Include(&c.solutions)
 	d.Include(c.trainSettings)
 }

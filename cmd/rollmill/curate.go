@@ -72,12 +72,12 @@ func newCurateSettings() *curateSettings {
 func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs, of other epochs, are trained on "+
-		"again with them").Open().Common()
+		"again with them").WrittenToRows().Common()
 	settings.DeclareGates(d, &c.AcceptGates)
 	d.String(&c.Previous, "previous",
 		"continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
 	d.String(&c.tasks.Examples, "plan-examples",
-		"draw the plan from the task file at this `URI`, that of rollout's --examples; with --plan-mix or --plan-pass-rate").Open()
+		"draw the plan from the task file at this `URI`, that of rollout's --examples; with --plan-mix or --plan-pass-rate").WrittenToRows()
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
 	d.Int(&c.EmptyExitCode, "empty-exit-code",

@@ -51,14 +51,14 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Source)
 	d.Heading(plugin.Input)
 	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").
-		Shown("validation.examples").Open().Common()
+		DefaultShown("validation.examples").WrittenToRows().Common()
 	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").
-		Shown("validation.generations, else rollout's").Common()
-	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").Shown("rollout's").
-		Open().Common()
+		DefaultShown("validation.generations, else rollout's").Common()
+	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").DefaultShown("rollout's").
+		WrittenToRows().Common()
 	d.Heading("Measures")
 	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).
-		Shown("1, 2, 4, ... up to the attempts").Common()
+		DefaultShown("1, 2, 4, ... up to the attempts").Common()
 	declareSolved(d, &c.Measure.Solved)
 	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
 	d.String(&c.Measure.Where, "where", "measure only trajectories for which `EXPRESSION` is true, as in show --where")
@@ -66,8 +66,8 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.RunPlace)
 	d.Heading(plugin.Output)
-	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").
-		Open().Common()
+	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").DefaultShown("the root's folder eval").
+		WrittenToRows().Common()
 	d.Include(&c.Monitored)
 }
 

@@ -74,18 +74,18 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 		"write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME "+
 			"and metadata.NAME").Common()
 	plugin.File(d, &o.Redact, "redact", "redact what is written by the rules in this YAML `FILE`", redaction.Load).
-		Shown("none")
+		DefaultShown("none")
 	d.Heading(plugin.Output)
 	exportFormats.Select(d, &o.To, "to",
-		"write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").Shown("none").Common()
+		"write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").DefaultShown("none").Common()
 	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are "+
-		"several formats; - is stdout").Shown("none").Open().Common()
+		"several formats; - is stdout").DefaultShown("none").WrittenToRows().Common()
 	plugin.Choice(d, &o.Per, "row-weight",
 		"weight rows of sequences so that every `WHAT` contributes equally to the loss", sequences.Pers...).
-		Shown("every weight is 1")
+		DefaultShown("every weight is 1")
 	plugin.Choice(d, &o.Advantages, "advantages",
 		"write advantages of `WHAT`: one per message, or one per trajectory, which leaves out message losses",
-		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
+		exporters.OfMessages, exporters.OfTrajectory).DefaultShown(string(exporters.OfMessages))
 	backends.DeclareBest(d, &o.Choice)
 	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()

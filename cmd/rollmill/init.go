@@ -61,11 +61,11 @@ func (c *initSettings) Declare(d *plugin.Declarer) {
 			"HOST:PORT of a Tinker service, none for the hosted one")
 	d.String(&c.Trainer, "trainer",
 		"train with `NAME`: sandbox, art, tinker, or files, which are written for a trainer that runs elsewhere").
-		Shown("that of the engine, else files")
-	d.String(&c.Model, "model", "request the model `NAME` of the engine").Open()
+		DefaultShown("that of the engine, else files")
+	d.String(&c.Model, "model", "request the model `NAME` of the engine").WrittenToRows()
 	d.String(&c.From, "from", "take the examples from this `FILE`: JSON, JSON lines, CSV, Parquet or Arrow; or from a folder "+
 		"with one, as Hugging Face's datasets writes it; of agent harbor the folder of the tasks, of agent verifiers the "+
-		"environment's name").Shown("tasks of arithmetic").Open()
+		"environment's name").DefaultShown("tasks of arithmetic").WrittenToRows()
 	d.Heading(plugin.Output)
 	d.String(&c.Folder, "out", "write the files into this `FOLDER`")
 }

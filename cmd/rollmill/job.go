@@ -74,12 +74,12 @@ func (c *jobSettings) Declare(d *plugin.Declarer) {
 		"read the receipt of the submission at this `URI` (submit's --out); - reads the URI from stdin")
 	d.String(&c.Wait.Key, "key", "find the submission with this `KEY`, as job list prints it, when there is no receipt yet")
 	d.String(&c.Ledger, "ledger", "read the ledger of submissions at this `URI`").
-		Shown("the receipt's, or the folder that holds the id of its run")
+		DefaultShown("the receipt's, or the folder that holds the id of its run")
 	d.Include(&c.Place)
 	d.Heading(plugin.Execution)
 	submit.DeclareWaiting(d, &c.Wait.PollInterval, &c.Wait.Timeout, &c.Wait.Stall, &c.Wait.LeaseTTL)
 	d.Heading(plugin.Submission)
-	plugin.Choose(d, &c.Backend, "backend", "ask this `BACKEND`").Shown("that of the receipt")
+	plugin.Choose(d, &c.Backend, "backend", "ask this `BACKEND`").DefaultShown("that of the receipt")
 }
 
 // find opens the receipt, nil for none, and the ledger. in is the receipt's URI.

@@ -58,7 +58,7 @@ func (o *pruneSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.KeepBest, "keep-best",
 		"keep the `N` epochs with the highest mean reward in validation, or in training if no epoch has a validation")
 	d.Strings(&o.Drop, "drop", "remove the datasets of this `STAGE` from other epochs: rollout, score, group or curate").
-		Shown("rollout")
+		DefaultShown("rollout")
 	d.Duration(&o.Grace, "grace", "keep leftovers, and folders that a command began to write, for `TIME`")
 	d.Bool(&o.Apply, "apply", "remove, instead of printing what would be removed")
 	d.Bool(&o.Force, "force",

@@ -46,7 +46,7 @@ type reportSettings struct {
 func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
 	d.Heading(plugin.Output)
-	d.String(&o.Out, "out", "write the files at this `URI`").Shown("the root").Open()
+	d.String(&o.Out, "out", "write the files at this `URI`").DefaultShown("the root").WrittenToRows()
 	d.Bool(&o.NoFiles, "no-files", "only print the table")
 	d.Include(&o.Monitored)
 }

@@ -75,7 +75,7 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Traces)
 	d.Heading(plugin.Rows)
 	d.String(&c.PolicyURI, "policy", "read endpoint, model and version from the receipt at this `URI` (submit's --out)").
-		Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open().Common()
+		DefaultShown("in a run that began with submit --prepare, the receipt of the previous epoch").WrittenToRows().Common()
 	d.Bool(&c.Validation, settings.Validation,
 		"run held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.RunPlace)

@@ -46,18 +46,18 @@ type sandboxSettings struct {
 func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.String(&o.Listen, "listen", "listen at this `ADDRESS`; port 0 takes any free port").Common()
-	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").Shown("in memory").Common()
+	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").DefaultShown("in memory").Common()
 	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and stop when it ends").Common()
 	d.Strings(&o.ExecEnv, "exec-env",
 		"pass the environment variable `NAME` to the command; variables named like a secret (KEY, TOKEN, PASSWORD, ...) "+
 			"are not passed without this")
-	d.Key(&o.APIKey, "api-key-file", "require the key in this `FILE` on /v1").Shown("no key is required")
+	d.Key(&o.APIKey, "api-key-file", "require the key in this `FILE` on /v1").DefaultShown("no key is required")
 	d.Heading("Policy")
 	d.Int64(&o.Seed, "seed", "initialize the weights with this `SEED`").Common()
-	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open().Common()
-	d.Strings(&o.Models, "model", "register the model `PROJECT/NAME` at the start").Open().Common()
-	d.Int(&o.Hidden, "hidden", "make the hidden layer of this number of `UNITS`").Shown("64")
-	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").Shown("16")
+	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").WrittenToRows().Common()
+	d.Strings(&o.Models, "model", "register the model `PROJECT/NAME` at the start").WrittenToRows().Common()
+	d.Int(&o.Hidden, "hidden", "make the hidden layer of this number of `UNITS`").DefaultShown("64")
+	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").DefaultShown("16")
 	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
 }
 

@@ -69,14 +69,14 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 		"compute only `WHAT`: missing, failed, changed or a reward's name; other rewards are copied from --from").Common()
 	d.String(&c.From, "from",
 		"copy rewards from the scores at this `URI`, of the same trajectories or of those that they extend").
-		Shown("the input, if it is scores")
+		DefaultShown("the input, if it is scores")
 	d.Bool(&c.Validation, settings.Validation,
 		"score held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
 	d.String((*string)(&c.Epochs), "epochs", "score these epochs of --root, a `RANGE` such as 3..7 or 3..").Common()
 	c.DeclareOutput(d)
-	d.String(&c.Target.As, "as", "name the dataset `NAME`, in the folder of the input").Shown("score").Common()
+	d.String(&c.Target.As, "as", "name the dataset `NAME`, in the folder of the input").DefaultShown("score").Common()
 }
 
 func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {

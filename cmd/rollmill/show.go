@@ -75,7 +75,7 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Source)
 	d.Heading(plugin.Input)
 	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan, _examples").
-		Shown("the main one").Common()
+		DefaultShown("the main one").Common()
 	d.String(&o.Trajectory, "trajectory",
 		"show the conversation of the trajectory with this `ID`, or this beginning of one").Common()
 	d.String(&o.Group, "group", "show the members of the group with this `ID` side by side").Common()
@@ -89,7 +89,7 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Func(func() any { return o.Columns }, func(names string) error {
 		o.Columns = strings.Split(names, ",")
 		return nil
-	}, "columns", "show these `COLUMNS`, such as run,messages, also of the base, in this order, or all").Shown("the usual ones")
+	}, "columns", "show these `COLUMNS`, such as run,messages, also of the base, in this order, or all").DefaultShown("the usual ones")
 	d.Heading(plugin.Output)
 	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns",
 		formatText, formatMarkdown, formatJSON).Common()

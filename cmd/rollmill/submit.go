@@ -78,7 +78,7 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.In)
 	d.Heading(plugin.Input)
 	d.String(&c.Policy, "policy",
-		"read the current policy from the receipt at this `URI`").Shown("the trainer is asked")
+		"read the current policy from the receipt at this `URI`").DefaultShown("the trainer is asked")
 	d.Heading(plugin.Submission)
 	plugin.Choose(d, &c.Backend, "backend", "submit to this `BACKEND`").Common()
 	d.Bool(&c.Prepare, "prepare",
@@ -87,12 +87,12 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Place)
 	d.Heading(plugin.Output)
 	d.String(&c.Rows, "rows", "write what would be sent, in the same bytes, into the folder `DIR`; with --dry-run").
-		Shown("none").Open()
-	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset").Common()
+		DefaultShown("none").WrittenToRows()
+	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").DefaultShown("that of the dataset").Common()
 	d.String(&c.Out, "out",
-		"write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open().Common()
+		"write the receipt at this `URI`").DefaultShown("the sibling \"submit\" of the input").WrittenToRows().Common()
 	d.String(&c.Ledger, "ledger",
-		"record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
+		"record submissions at this `URI`").DefaultShown("the folder that holds the id of the input's run")
 	d.Bool(&c.Replace, "overwrite", "replace the receipt of another batch")
 	d.Include(&c.Monitored)
 }

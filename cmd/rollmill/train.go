@@ -56,9 +56,9 @@ func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.Int(&c.Epochs, "epochs", "train for `N` epochs")
 	d.OptionalInt(&c.Interval, "validation-interval",
 		"validate before every `N`th epoch and after the last; 0 for never").
-		Shown("validation.interval, else 0")
+		DefaultShown("validation.interval, else 0")
 	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").
-		Shown("validation.examples")
+		DefaultShown("validation.examples")
 	d.Include(&c.Refill)
 	d.Include(&c.RunPlace)
 	d.Include(&c.Monitored)

@@ -51,7 +51,7 @@ func (c *trySettings) Declare(d *plugin.Declarer) {
 	d.Int(&c.Attempts, "attempts", "attempt each example `N` times")
 	d.Int(&c.Examples, "example-count", "attempt the first `N` examples of the task file")
 	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").
-		Shown("the run's last").Open()
+		DefaultShown("the run's last").WrittenToRows()
 	d.Include(&c.RunPlace)
 }
 

@@ -52,9 +52,9 @@ func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
 	d.Heading(plugin.Execution)
 	d.Float(&o.Prices.Prompt, "price-prompt",
-		"show what a run or a rollout under way costs, at this `PRICE` of a million prompt tokens").Shown("not shown")
+		"show what a run or a rollout under way costs, at this `PRICE` of a million prompt tokens").DefaultShown("not shown")
 	d.Float(&o.Prices.Completion, "price-completion",
-		"count this `PRICE` for a million completion tokens").Shown("not shown")
+		"count this `PRICE` for a million completion tokens").DefaultShown("not shown")
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")
 }

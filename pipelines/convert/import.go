@@ -267,7 +267,7 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Bool(&o.Lossy, "lossy",
 		"drop and count what a row cannot hold, and records that cannot be converted, instead of refusing them").
 		ID("lossy").Common()
-	plugin.File(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`", redaction.Load).Shown("none").
+	plugin.File(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`", redaction.Load).DefaultShown("none").
 		ID("redact")
-	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").Shown("0")
+	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").DefaultShown("0")
 }

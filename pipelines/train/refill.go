@@ -33,7 +33,7 @@ func (r *Refill) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&r.Rounds, "refill-rounds", "while too few groups teach, extend the epoch's rollouts as its plan says, up to `N` times; "+
 		"rollout's budgets count for all rounds together")
-	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").Shown("when nothing is planned")
+	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").DefaultShown("when nothing is planned")
 }
 
 // validate refuses settings that cannot be meant, with a plan that is drawn for the next epoch or not.

@@ -80,14 +80,14 @@ type Registry = plugin.Registry[TrainerSettings, Kind]
 // DeclareBest declares which conversations of a group supervised training
 // imitates: 1 by default, a negative number for all. It returns the first setting.
 func DeclareBest(d *plugin.Declarer, c *chat.Choice) *plugin.Setting {
-	d.OptionalFloat(&c.Floor, "solved-threshold", "imitate only conversations with a reward of at least `X`").ID("solved-threshold").Shown("any reward")
+	d.OptionalFloat(&c.Floor, "solved-threshold", "imitate only conversations with a reward of at least `X`").ID("solved-threshold").DefaultShown("any reward")
 	return d.Int(&c.Best, "best", "train on the `N` best conversations of each group; -1 for all of them").ID("best")
 }
 
 // DeclareRowWeight declares what counts the same in the loss of sequences.
 func DeclareRowWeight(d *plugin.Declarer, p *sequences.Per) {
 	plugin.Choice(d, p, "row-weight", "weight sequences so that every `WHAT` contributes equally to the loss",
-		sequences.Pers...).Shown("every weight is 1").ID("row-weight")
+		sequences.Pers...).DefaultShown("every weight is 1").ID("row-weight")
 }
 
 // DeclareHeldOut declares the share of the examples that is held out for
@@ -102,6 +102,6 @@ func DeclareHeldOut(d *plugin.Declarer, share *float64, seed *int64) (s *plugin.
 func DeclareKeyFile(d *plugin.Declarer, p *string, variables ...string) {
 	s := d.Key(p, "api-key-file", "read the service's key from this `FILE`", variables...)
 	if len(variables) > 0 {
-		s.Shown(variables[0])
+		s.DefaultShown(variables[0])
 	}
 }

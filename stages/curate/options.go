@@ -58,12 +58,12 @@ type Options struct {
 // Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.OptionalInt(&o.Epoch, "epoch", "curate epoch `N`, from 0").Shown("that of the groups").Common()
+	d.OptionalInt(&o.Epoch, "epoch", "curate epoch `N`, from 0").DefaultShown("that of the groups").Common()
 	d.Int64(&o.Seed, "seed", "use `SEED` for every random choice")
-	plugin.Choice(d, &o.Compat, "compat", "behave exactly as `HARNESS`: none, nat", Compats...).Shown(string(CompatNone))
-	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown("that of group")
+	plugin.Choice(d, &o.Compat, "compat", "behave exactly as `HARNESS`: none, nat", Compats...).DefaultShown(string(CompatNone))
+	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").DefaultShown("that of group")
 	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").
-		Shown(strconv.Itoa(DefaultMinValid)).Common()
+		DefaultShown(strconv.Itoa(DefaultMinValid)).Common()
 	d.Bool(&o.Recompute, "recompute", "compute advantages again from the remaining members").ID("recompute")
 	d.Include(&o.PlanTable)
 	d.Include(o.Rules)

@@ -158,24 +158,24 @@ func (n PlanTable) validate() error {
 func (n *PlanTable) Declare(d *plugin.Declarer) {
 	d.Int(&n.Generations, "plan-generations",
 		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").
-		ID("plan-generations").Shown("rollout's --generations")
+		ID("plan-generations").DefaultShown("rollout's --generations")
 	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").
-		ID("plan-max-per-example").Shown("twice --plan-generations")
+		ID("plan-max-per-example").DefaultShown("twice --plan-generations")
 	d.OptionalInt64(&n.Budget, "plan-budget",
 		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
-		Shown("no limit")
+		DefaultShown("no limit")
 	plugin.Choice(d, &n.Forks, "plan-forks", "plan forks instead: --plan-generations continuations of each trajectory from `POINTS` on: even, "+
 		"difference (after the first answer that no other attempt has), entropy (the least likely answers), tool (a call that failed), compaction",
 		ForkEven, ForkDifference, ForkEntropy, ForkTool, ForkCompaction).ID("plan-forks")
 	plugin.Var(d, &n.Mix, "plan-mix", "draw the plan from --plan-examples in these `SHARES` of a field's values, such as math=0.4,code=0.6").
 		ID("plan-mix")
 	d.String(&n.MixField, "plan-mix-field", "find the keys of --plan-mix in this `FIELD` of an example; a.b for b in a").
-		ID("plan-mix-field").Shown("source")
-	d.String(&n.IDKey, "plan-id-key", "read the ids in --plan-examples from this `COLUMN`").ID("plan-id-key").Shown("id")
+		ID("plan-mix-field").DefaultShown("source")
+	d.String(&n.IDKey, "plan-id-key", "read the ids in --plan-examples from this `COLUMN`").ID("plan-id-key").DefaultShown("id")
 	plugin.Var(d, &n.PassRate, "plan-pass-rate",
 		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").
-		ID("plan-pass-rate").Shown("all pass rates are equal")
-	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").Shown("1")
+		ID("plan-pass-rate").DefaultShown("all pass rates are equal")
+	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").DefaultShown("1")
 }
 
 // Examples are the rows of a task file, from which a plan is drawn; package

@@ -54,19 +54,19 @@ type Chosen = plugin.Chosen[EstimatorSettings, EstimatorKind]
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as "+
-		"metadata.topic").Shown(byExample).ID("by").Common()
+		"metadata.topic").DefaultShown(byExample).ID("by").Common()
 	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator").Common()
 	d.String(&o.From, "rae-from", "continue from the baselines of the groups at `URI`, those of the epoch before")
 	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).
-		Shown(string(CompatNone)).IDAlways("compat").Common()
+		DefaultShown(string(CompatNone)).IDAlways("compat").Common()
 	d.Bool(&o.NoScale, "no-scale", "do not divide by the standard deviation").IDAlways("no-scale")
 	d.Include(&o.Pairs)
 	d.Bool(&o.Labels, "labels", "label scored trajectories in _labels, for KTO: desirable from --solved-threshold").
 		ID("labels")
 	d.OptionalFloat(&o.SolvedThreshold, "solved-threshold", "count a reward of at least `X` as solved").
-		Shown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
+		DefaultShown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
 	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal, in every estimator and in curate").
-		Shown(fmt.Sprint(training.FlatTolerance)).IDAlways("flat-tolerance")
+		DefaultShown(fmt.Sprint(training.FlatTolerance)).IDAlways("flat-tolerance")
 	d.Heading(plugin.Checks)
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
 	d.Strings(&o.Accept, "accept-finding", "group imported rows that have the finding `NAME` of import: prefix_rows")

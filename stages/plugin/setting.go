@@ -114,15 +114,15 @@ func (s *Setting) In(heading string) *Setting { s.Heading = heading; return s }
 // names the others.
 func (s *Setting) Common() *Setting { s.Frequent = true; return s }
 
-// Shown sets the default as help shows it, for when the field's value does not
+// DefaultShown sets the default as help shows it, for when the field's value does not
 // explain it.
-func (s *Setting) Shown(text string) *Setting { s.Default = text; return s }
+func (s *Setting) DefaultShown(text string) *Setting { s.Default = text; return s }
 
 // Hidden marks a text that may be a secret.
 func (s *Setting) Hidden() *Setting { s.Secret = true; return s }
 
-// Open marks a text that is written into rows by intent.
-func (s *Setting) Open() *Setting { s.Public = true; return s }
+// WrittenToRows marks a text that is written into rows by intent.
+func (s *Setting) WrittenToRows() *Setting { s.Public = true; return s }
 
 // ForModels marks a text that a model reads, and that rows hold as it was sent.
 func (s *Setting) ForModels() *Setting { s.Prompt = true; return s }

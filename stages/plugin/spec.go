@@ -131,11 +131,11 @@ func (s *Setting) SpecForm() string {
 	return s.Name + "=" + s.Placeholder()
 }
 
-// First marks the setting that a spec string gives first, without a key.
-func (s *Setting) First() *Setting { s.first = true; return s }
+// FirstInSpec marks the setting that a spec string gives first, without a key.
+func (s *Setting) FirstInSpec() *Setting { s.first = true; return s }
 
-// Whole marks the setting that takes a spec's arguments as one text.
-func (s *Setting) Whole() *Setting { s.whole = true; return s }
+// WholeSpec marks the setting that takes a spec's arguments as one text.
+func (s *Setting) WholeSpec() *Setting { s.whole = true; return s }
 
-// Last marks the setting that takes everything after its key, including commas.
-func (s *Setting) Last() *Setting { s.last = true; return s }
+// LastInSpec marks the setting that takes everything after its key, including commas.
+func (s *Setting) LastInSpec() *Setting { s.last = true; return s }

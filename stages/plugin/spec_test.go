@@ -15,10 +15,10 @@ type arguments struct {
 }
 
 func (a *arguments) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &a.Mode, "mode", "match in this `MODE`", "exact", "regexp").First()
+	plugin.Choice(d, &a.Mode, "mode", "match in this `MODE`", "exact", "regexp").FirstInSpec()
 	plugin.Choice(d, &a.Space, "space", "`HOW` to treat white space", "keep", "trim")
 	d.Int(&a.At, "at", "begin at `N`")
-	d.OptionalString(&a.Text, "text", "compare with this `TEXT`").Last()
+	d.OptionalString(&a.Text, "text", "compare with this `TEXT`").LastInSpec()
 }
 
 func TestParse(t *testing.T) {

@@ -118,29 +118,29 @@ const (
 // Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0").Common()
+	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").DefaultShown("with --plan the plan's, else 0").Common()
 	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often").Common()
 	o.declareAgent(d)
-	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open().Common()
+	d.String(&o.Model, "model", "request this `MODEL`").DefaultShown("the policy's").IDAlways("model").WrittenToRows().Common()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").
-		Shown("--model").Open()
+		DefaultShown("--model").WrittenToRows()
 	d.Strings(&o.Functions, "target-function",
 		"train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header "+
 			"X-Rollmill-Function").ID("target_functions")
-	d.Strings(&o.AcceptModels, "accept-model", "also accept answers from this `MODEL`; * for any").ID("accept_models").Open()
+	d.Strings(&o.AcceptModels, "accept-model", "also accept answers from this `MODEL`; * for any").ID("accept_models").WrittenToRows()
 	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").
 		IDAlways("sampling").Common()
 	d.OptionalInt64(&o.SamplingSeed, "sampling-seed",
 		"send the engine a seed that derives from `SEED`, the trajectory and the call").ID("sampling_seed")
 	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").
-		Shown("what vLLM and SGLang understand").IDAlways("extra")
+		DefaultShown("what vLLM and SGLang understand").IDAlways("extra")
 	d.Strings(&o.AllowPaths, "allow-path",
 		"let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, "+
 			"embeddings and their like need no permission").ID("allow_paths")
-	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Shown("no limit").
+	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").DefaultShown("no limit").
 		ID("max_calls")
 	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory",
-		"truncate a trajectory that makes another call after `N` prompt and completion tokens").Shown("no limit").
+		"truncate a trajectory that makes another call after `N` prompt and completion tokens").DefaultShown("no limit").
 		ID("max_tokens_per_trajectory")
 	d.Bool(&o.NoLogprobs, "no-logprobs", "keep trajectories although the engine gives no logprobs").ID("no_logprobs")
 	d.Strings(&o.AcceptFinish, "accept-finish",
@@ -156,19 +156,19 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &o.Alternatives, "alternatives",
 		"treat answers that the agent did not choose (of n > 1, or to a prompt that it asked again) in this `WAY`: keep "+
 			"them as candidates, or train on them as well", KeepAlternatives, TrainAlternatives).
-		Shown(string(KeepAlternatives)).ID("alternatives")
+		DefaultShown(string(KeepAlternatives)).ID("alternatives")
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
 	o.declareExecution(d)
 	d.Heading(plugin.Checks)
 	d.OptionalFloat(&o.MaxFailureRate, gateName, "refuse the dataset if more than this `SHARE` of trajectories failed").
-		Shown("0.5")
+		DefaultShown("0.5")
 }
 
 // DeclareReplay declares the settings that Replay uses.
 func (o *Options) DeclareReplay(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	o.declareAgent(d)
-	d.String(&o.Model, "model", "name the model to the agent as `MODEL`").Shown("the recorded one")
+	d.String(&o.Model, "model", "name the model to the agent as `MODEL`").DefaultShown("the recorded one")
 	d.Heading(plugin.Execution)
 	o.declareConcurrency(d)
 	o.declareTimeout(d)
@@ -181,37 +181,37 @@ func (o *Options) declareAgent(d *plugin.Declarer) {
 }
 
 func (o *Options) declareConcurrency(d *plugin.Declarer) {
-	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16").Common()
+	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").DefaultShown("16").Common()
 }
 
 func (o *Options) declareTimeout(d *plugin.Declarer) {
-	d.Duration(&o.TrajectoryTimeout, "trajectory-timeout", "end a trajectory after `TIME`").Shown("30m0s")
+	d.Duration(&o.TrajectoryTimeout, "trajectory-timeout", "end a trajectory after `TIME`").DefaultShown("30m0s")
 }
 
 func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").
-		Shown("the policy's").Common()
-	d.String(&o.Listen, "listen", "serve the recording proxy at this `ADDRESS`").Shown("127.0.0.1:0")
+		DefaultShown("the policy's").Common()
+	d.String(&o.Listen, "listen", "serve the recording proxy at this `ADDRESS`").DefaultShown("127.0.0.1:0")
 	d.String(&o.Advertise, "advertise",
-		"tell agents on other machines to reach the recording proxy at this `URL`, without path").Shown("its address")
+		"tell agents on other machines to reach the recording proxy at this `URL`, without path").DefaultShown("its address")
 	o.declareConcurrency(d)
-	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Shown("no limit")
+	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").DefaultShown("no limit")
 	d.OptionalFloat(&o.Slowdown, "max-slowdown",
-		"reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").Shown("10")
+		"reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").DefaultShown("10")
 	d.Include(&o.Budget)
 	o.declareTimeout(d)
-	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").Shown("10m0s")
-	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").Shown("5")
-	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Shown("500ms")
-	d.Duration(&o.JournalEvery, "journal-every", "save finished trajectories at most every `TIME`").Shown("2s")
+	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").DefaultShown("10m0s")
+	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").DefaultShown("5")
+	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").DefaultShown("500ms")
+	d.Duration(&o.JournalEvery, "journal-every", "save finished trajectories at most every `TIME`").DefaultShown("2s")
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
-		Shown("twice the concurrency, at least 8")
+		DefaultShown("twice the concurrency, at least 8")
 	d.Int(&o.MaxEngineFailures, "max-engine-failures", "stop when the last `N` calls of a model failed at the engine, or its last ones, "+
 		"and no endpoint answers a test of one token; finished trajectories are kept, and the same command makes the rest; -1 for never").
-		Shown("twice the concurrency, at least 8")
+		DefaultShown("twice the concurrency, at least 8")
 	plugin.Choice(d, &o.Resume, "resume", "after a crash, replay recorded `ANSWERS` to the attempts that it interrupted: "+
-		"on; strict: fail an attempt whose requests differ; off: start over", ResumeOn, ResumeStrict, ResumeOff).Shown(ResumeOn)
+		"on; strict: fail an attempt whose requests differ; off: start over", ResumeOn, ResumeStrict, ResumeOff).DefaultShown(ResumeOn)
 	d.Func(func() any { return o.RetryFailed }, func(text string) (err error) {
 		if o.ResumeFailed = text == "resume"; !o.ResumeFailed {
 			o.RetryFailed, err = strconv.ParseBool(text)
@@ -222,7 +222,7 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	}, "retry-failed", "retry trajectories that failed or were skipped in earlier runs of this command; "+
 		"with =resume, attempts that the engine or the machine ended get the answers that they had").Type = plugin.Switch
 	d.Key(&o.APIKey, "api-key-file", "read the engine's key from this `FILE`", "ROLLMILL_API_KEY", "OPENAI_API_KEY").
-		Shown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
+		DefaultShown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
 	d.Bool(&o.Probe, "probe", "request one token before the first attempt, to check that the engine returns logprobs")
 }
 

@@ -23,7 +23,7 @@ var politeKind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 type politeSettings struct{ Ending string }
 
 func (s *politeSettings) Declare(d *plugin.Declarer) {
-	d.String(&s.Ending, "ending", "reward answers that end in `TEXT`").First()
+	d.String(&s.Ending, "ending", "reward answers that end in `TEXT`").FirstInSpec()
 }
 
 func (s *politeSettings) Reward(score.Setup) (score.Reward, error) {

@@ -58,17 +58,17 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
 	d.Int64(&o.Seed, "seed", "derive the seeds of programs and services from `SEED`")
 	d.Heading(plugin.Execution)
-	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").Shown("one per processor")
-	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").Shown(strconv.Itoa(defaultBatchRows))
+	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").DefaultShown("one per processor")
+	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").DefaultShown(strconv.Itoa(defaultBatchRows))
 	d.Strings(&o.PassEnv, "reward-env",
 		"pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) "+
 			"are not passed otherwise")
 	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").
-		Shown(defaultTimeout.String()).Common()
+		DefaultShown(defaultTimeout.String()).Common()
 	d.Heading(plugin.Checks)
 	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate",
 		"refuse the dataset if more than this `SHARE` of the trajectories that did not fail are unscored").
-		Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
+		DefaultShown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
 }
 
 // Validate checks everything that can be checked before a byte is read. Its

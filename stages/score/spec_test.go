@@ -64,7 +64,7 @@ func TestASpecReadsBackAsItself(t *testing.T) {
 // refusing are settings that make no reward.
 type refusing struct{ text string }
 
-func (r *refusing) Declare(d *plugin.Declarer) { d.String(&r.text, "text", "say `TEXT`").Whole() }
+func (r *refusing) Declare(d *plugin.Declarer) { d.String(&r.text, "text", "say `TEXT`").WholeSpec() }
 
 func (r *refusing) Reward(Setup) (Reward, error) {
 	if r.text == "bad" {

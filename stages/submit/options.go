@@ -77,15 +77,15 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		"ask the trainer for the log probabilities that it computes, score the batch by them, beside the receipt, and refuse to go on "+
 			"if they are another policy's; backends command and tinker")
 	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing").Common()
-	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").Shown("unknown")
+	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").DefaultShown("unknown")
 	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")
 	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that have the finding `NAME` of import or audit")
 	plugin.File(d, &o.Redact, "redact",
 		"redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).
-		Shown("none")
+		DefaultShown("none")
 	plugin.Choice(d, &o.Advantages, "advantages",
 		"train by advantages of `WHAT`: one per message, or one per trajectory, which leaves out message losses",
-		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
+		exporters.OfMessages, exporters.OfTrajectory).DefaultShown(string(exporters.OfMessages))
 	d.Bool(&o.AllowSecrets, "allow-secrets", "upload rows although the audit check keys found a key in them")
 	d.Bool(&o.IgnoreTables, "ignore-pairs",
 		"ignore the batch's _pairs and _labels: compare each group's best with its worst, and label by the advantage")
@@ -96,7 +96,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 // DeclareWaiting declares the settings for waiting for a job.
 func DeclareWaiting(d *plugin.Declarer, poll, timeout, stall, ttl *time.Duration) {
 	d.Duration(poll, "poll-interval", "poll the job's state every `TIME`")
-	d.Duration(timeout, "timeout", "wait at most `TIME`; the same command then attaches to the job").Shown("none")
+	d.Duration(timeout, "timeout", "wait at most `TIME`; the same command then attaches to the job").DefaultShown("none")
 	d.Duration(stall, "stall-timeout",
 		"stop waiting for a job without progress, or for a training whose end was not seen, after `TIME`; 0 for never")
 	d.Duration(ttl, "lease", "treat a submitter as dead after `TIME` without a heartbeat")

@@ -42,7 +42,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading("Monitors")
 	d.String(&s.path, "metrics-file",
 		"keep metrics in this `FILE.prom`, or in rollmill-COMMAND-RUN-SHARD.prom of an existing folder, for Prometheus's "+
-			"textfile collector").Shown("none").Open()
+			"textfile collector").DefaultShown("none").WrittenToRows()
 }
 
 // Metrics returns the settings, of the command that includes them.

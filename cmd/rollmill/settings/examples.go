@@ -32,13 +32,13 @@ func (f *TaskFile) Declare(d *plugin.Declarer) {
 	o := &f.Format
 	d.Heading(plugin.Input)
 	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet; harbor:DIR for Harbor tasks").
-		Open().Common()
-	d.String(&o.Format, "examples-format", "read the task file in this `FORMAT`").Shown("by its extension")
-	d.String(&o.Names.ID, "id-key", "read the id from this `COLUMN`").Shown("id")
-	d.String(&o.Names.Question, "question-key", "read the question from this `COLUMN`").Shown("question")
-	d.String(&o.Names.Answer, "answer-key", "read the reference answer from this `COLUMN`, where rewards and exports find it too").Shown("answer")
+		WrittenToRows().Common()
+	d.String(&o.Format, "examples-format", "read the task file in this `FORMAT`").DefaultShown("by its extension")
+	d.String(&o.Names.ID, "id-key", "read the id from this `COLUMN`").DefaultShown("id")
+	d.String(&o.Names.Question, "question-key", "read the question from this `COLUMN`").DefaultShown("question")
+	d.String(&o.Names.Answer, "answer-key", "read the reference answer from this `COLUMN`, where rewards and exports find it too").DefaultShown("answer")
 	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "read the answer of another program from this `COLUMN`").
-		Shown("generated_answer")
+		DefaultShown("generated_answer")
 	d.Bool(&o.Unstructured, "unstructured", "use the whole row, as JSON, as the question")
 	d.Bool(&o.RequireQuestion, "require-question", "drop rows without a question, and refuse a file without that column")
 	d.Lists(&o.Allow, "allow", "keep only rows that match this `COLUMN=PATTERN`")

@@ -35,14 +35,14 @@ func (j *Judge) Declare(d *plugin.Declarer) {
 	d.Heading("Judges")
 	d.String(&j.URL, "judge-url", "ask the OpenAI-compatible server at this `URL`, which ends in /v1").Common()
 	d.Key(&j.Key, "judge-key-file", "read the server's key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").
-		Shown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
-	d.String(&j.Cache, "judge-cache", "cache the answers at this `URI`").Shown("the sibling judge-cache of the output")
+		DefaultShown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
+	d.String(&j.Cache, "judge-cache", "cache the answers at this `URI`").DefaultShown("the sibling judge-cache of the output")
 	d.Int(&j.Concurrency, "judge-concurrency", "send each judge at most `N` requests at once").
-		Shown(strconv.Itoa(score.DefaultJudgeConcurrency))
+		DefaultShown(strconv.Itoa(score.DefaultJudgeConcurrency))
 	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; finished work is kept").
-		Shown("no limit")
+		DefaultShown("no limit")
 	d.Float(&j.BudgetMoney, "judge-budget-money",
-		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").Shown("no limit")
+		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").DefaultShown("no limit")
 	d.Float(&j.PromptPrice, "judge-prompt-price", "count this much `MONEY` for a million prompt tokens")
 	d.Float(&j.CompletionPrice, "judge-completion-price", "count this much `MONEY` for a million completion tokens")
 }

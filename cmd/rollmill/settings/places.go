@@ -29,7 +29,7 @@ type Source struct {
 
 func (i *Source) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&i.URI, "in", i.Does+" at this `URI`; - reads the URI from stdin").Open().Common()
+	d.String(&i.URI, "in", i.Does+" at this `URI`; - reads the URI from stdin").WrittenToRows().Common()
 	if !i.Looks {
 		DeclareGates(d, &i.AcceptGates)
 	}
@@ -70,7 +70,7 @@ type Target struct {
 
 func (out *Target) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Output)
-	d.String(&out.URI, "out", "write the dataset at this `URI`").Shown(out.Otherwise).Open().Common()
+	d.String(&out.URI, "out", "write the dataset at this `URI`").DefaultShown(out.Otherwise).WrittenToRows().Common()
 	d.String(&out.Shard, "shard",
 		"do shard `I/N` of the work; auto/N reads I from Slurm, Kubernetes, AWS Batch, GNU parallel or Airflow")
 	d.Bool(&out.Overwrite, "overwrite", "replace an existing dataset of another identity")
@@ -106,9 +106,9 @@ type Spilling struct {
 func (s *Spilling) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.String(&s.Dir, "spill-dir",
-		"sort "+s.What+" with temporary files in this `DIR`").Shown("the system's temporary folder")
+		"sort "+s.What+" with temporary files in this `DIR`").DefaultShown("the system's temporary folder")
 	d.Int64(&s.MiB, "spill-memory", "sort in at most `MIB` of memory, then with temporary files").
-		Shown(strconv.Itoa(stages.DefaultSpillMemory >> 20))
+		DefaultShown(strconv.Itoa(stages.DefaultSpillMemory >> 20))
 }
 
 func (s *Spilling) Limits() stages.Spill { return stages.Spill{Dir: s.Dir, Memory: s.MiB << 20} }
@@ -124,9 +124,9 @@ type RunPlace struct {
 func (p *RunPlace) Declare(d *plugin.Declarer) {
 	d.Heading(cmp.Or(p.Heading, plugin.Output))
 	d.String(&p.Run, "run", cmp.Or(p.Usage, "name the run `NAME`, which is part of every trajectory id")).
-		Shown("the last part of --root, else run").Open()
-	d.String(&p.Root, "root", "use the run's folder at this `URI`, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").
-		Open().Common()
+		DefaultShown("the last part of --root, else run").WrittenToRows()
+	d.String(&p.Root, "root", "use the run's folder at this `URI`, which holds epoch-0, epoch-1, ...").DefaultShown("runs/<run>").
+		WrittenToRows().Common()
 }
 
 // Layout returns the URIs of the run's datasets.

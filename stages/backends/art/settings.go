@@ -24,18 +24,18 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.Func(func() any { return fmt.Sprintf("http://%s:%d", c.IP, c.Port) }, c.setURL, "url",
 		"use the ART control server at this `URL`").FromReceipt(urlIn).Common()
-	d.String(&c.Name, "name", "train the model `NAME`").FromReceipt(plugin.InModel(`/(.*)`)).Open().Common()
-	d.String(&c.Project, "project", "train the model of this `PROJECT`").FromReceipt(plugin.InModel(`^([^/]*)`)).Open()
+	d.String(&c.Name, "name", "train the model `NAME`").FromReceipt(plugin.InModel(`/(.*)`)).WrittenToRows().Common()
+	d.String(&c.Project, "project", "train the model of this `PROJECT`").FromReceipt(plugin.InModel(`^([^/]*)`)).WrittenToRows()
 	d.String(&c.BaseModel, "base-model", "train from this `MODEL`; it must be the server's").IDAlways("base-model").
-		Open().Common()
+		WrittenToRows().Common()
 	d.Key(&c.APIKey, "api-key-file", "read the inference port's key from this `FILE`", "ROLLMILL_API_KEY").
-		Shown("ROLLMILL_API_KEY, else the word default")
+		DefaultShown("ROLLMILL_API_KEY, else the word default")
 	d.OptionalFloat(&c.Training.LearningRate, "learning-rate", "train with this learning `RATE`").
 		IDAlways("learning-rate").Common()
 	d.OptionalFloat(&c.Training.Beta, "beta", "train with this KL `COEFFICIENT`; ART 0.5.12 and later ignores it").
 		IDAlways("beta")
 	d.OptionalFloat(&c.Training.KLPenalty, "kl-penalty-coef",
-		"train with this KL `COEFFICIENT` (ART 0.5.12 and later; replaces beta)").ID("kl-penalty-coef").Shown("none")
+		"train with this KL `COEFFICIENT` (ART 0.5.12 and later; replaces beta)").ID("kl-penalty-coef").DefaultShown("none")
 	d.Bool(&c.DeleteOldCheckpoints, "delete-old-checkpoints", "keep only the newest and the best checkpoint, before training")
 	d.String(&c.CheckpointMetric, "checkpoint-metric", "choose the best checkpoint by this `METRIC`")
 	plugin.List(d, &c.KeepCheckpoints, "keep-checkpoints",
@@ -51,7 +51,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Target, "target", "record this trainer as `NAME` in the ledger, if its address changes").FromReceipt(targetIn)
 	d.Duration(&c.ReadTimeout, "read-timeout",
 		"stop reading the answer if the server sends nothing for `TIME` while training, and look at its step instead").
-		Shown("none")
+		DefaultShown("none")
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant",
 		"send rows whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 }

@@ -24,13 +24,13 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Bool(&c.NewModel, "new-model",
 		"make a new model of each submission, so that an epoch may be submitted in several forms; otherwise all "+
 			"submissions advance one policy, once per epoch")
-	d.String(&c.Model, "name", "train the model `NAME`").Shown("policy").FromReceipt(nameIn).Open()
+	d.String(&c.Model, "name", "train the model `NAME`").DefaultShown("policy").FromReceipt(nameIn).WrittenToRows()
 	d.Strings(&c.Forms, "form",
 		"write this `KIND` of file of the batch beside the receipt, one of backend file's such as sequences, and name it "+
-			"in the request").Shown("none").ID("form").Choices = file.Kinds()
-	backends.DeclareBest(d, &c.Choice).Shown("1")
+			"in the request").DefaultShown("none").ID("form").Choices = file.Kinds()
+	backends.DeclareBest(d, &c.Choice).DefaultShown("1")
 	backends.DeclareRowWeight(d, &c.RowWeight)
-	d.String(&c.Target, "target", "record this trainer as `NAME` in the ledger").Shown("the program's words")
+	d.String(&c.Target, "target", "record this trainer as `NAME` in the ledger").DefaultShown("the program's words")
 }
 
 func nameIn(_, model string) string {

@@ -25,13 +25,13 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.EntityURL, "entity-url", "use the gateway to the Entity Store, Customizer and deployments at this `URL`").
 		FromReceipt(plugin.Address)
 	d.String(&c.DatastoreURL, "datastore-url", "upload to the Data Store at this `URL`")
-	d.String(&c.NIMURL, "nim-url", "sample the trained model from the NIM proxy at this `URL`").Shown("none")
+	d.String(&c.NIMURL, "nim-url", "sample the trained model from the NIM proxy at this `URL`").DefaultShown("none")
 	backends.DeclareKeyFile(d, &c.APIKey, "NEMO_API_KEY")
 	d.SecretVariable(&c.DatastoreToken, "NEMO_DATASTORE_TOKEN")
 	d.SecretVariable(&c.NIMKey, "ROLLMILL_API_KEY")
 	d.SecretVariable(&c.WandBKey, "WANDB_API_KEY")
 	d.String(&c.Namespace, "namespace", "use the namespace `NAME` in both stores, created if missing")
-	d.String(&c.Project, "project", "create the job in this `PROJECT`").Open()
+	d.String(&c.Project, "project", "create the job in this `PROJECT`").WrittenToRows()
 	d.String(&c.Config, "customization-config",
 		"train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100").
 		FromReceipt(plugin.InModel(`^([^:]*):[^:]*:[^:]*$`))
@@ -42,7 +42,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Objects(&c.Hyperparameters, "hyperparameters",
 		"set `KEY=VALUE`: epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ...").ID("hyperparameters")
 	d.String(&c.OutputModel, "output-model", "name the new model `NAMESPACE/NAME[@VERSION]`").ID("output-model").
-		Shown("after the dataset, each submission its own version").Open()
+		DefaultShown("after the dataset, each submission its own version").WrittenToRows()
 	d.String(&c.Dataset, "dataset-name", "begin the dataset's name with `NAME`; it ends in the content's digest")
 	d.Objects(&c.DatasetParameters, "dataset-parameters", "set `KEY=VALUE` of the job's dataset_parameters").
 		ID("dataset-parameters")
@@ -51,7 +51,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed).Always = true
 	backends.DeclareBest(d, &c.Choice)
 	d.String(&c.Deployment.Image, "deployment-image", "deploy the trained model with this NIM `IMAGE:TAG`").
-		Shown("no deployment")
+		DefaultShown("no deployment")
 	d.Int(&c.Deployment.GPUs, "deployment-gpus", "give the deployment `N` GPUs")
 	d.String(&c.Deployment.Name, "deployment-name", "begin the deployment's name with `NAME`")
 	d.Pairs(&c.Deployment.Env, "deployment-env", "set `NAME=VALUE` in the deployment's environment")

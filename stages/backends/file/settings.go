@@ -32,7 +32,7 @@ func defaults() *Config { return &Config{Choice: chat.Choice{Best: 1}} }
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	c.registry().Select(d, &c.Kinds, "kinds",
-		"write this `KIND` of file: NAME, a format below, or NAME.EXT for another of its files").Shown("all").
+		"write this `KIND` of file: NAME, a format below, or NAME.EXT for another of its files").DefaultShown("all").
 		FromReceipt(plugin.InModel(`^([^ ]*)`))
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant",
 		"write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")

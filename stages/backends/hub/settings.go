@@ -25,7 +25,7 @@ func defaults() *Config {
 // number of best members.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.Endpoint, "hub-url", "push to the store at this `URL`").Shown("HF_ENDPOINT, else https://huggingface.co").
+	d.String(&c.Endpoint, "hub-url", "push to the store at this `URL`").DefaultShown("HF_ENDPOINT, else https://huggingface.co").
 		FromReceipt(plugin.Address)
 	d.Variable(&c.EndpointVariable, "HF_ENDPOINT")
 	backends.DeclareKeyFile(d, &c.Token, "HF_TOKEN")
@@ -33,7 +33,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 		FromReceipt(plugin.InModel(`^([^@:]*)`))
 	d.String(&c.Branch, "branch", "commit to this `BRANCH`").FromReceipt(plugin.InModel(`^[^@:]*@([^:]*)`))
 	d.Bool(&c.Private, "private", "make a new repository private")
-	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).
+	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).DefaultShown(Trajectories).
 		FromReceipt(plugin.InModel(`^[^:]*:([^ ]*)`)).Choices = Tables()
 	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches next to this one; otherwise they remain only in the history").
 		ID("keep-earlier")

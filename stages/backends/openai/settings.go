@@ -26,13 +26,13 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	backends.DeclareKeyFile(d, &c.APIKey)
 	d.SecretVariable(&c.OpenAIKey, "OPENAI_API_KEY")
 	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
-	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(plugin.InModel(`^(.*):`)).Open()
+	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(plugin.InModel(`^(.*):`)).WrittenToRows()
 	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo", Methods...).
 		FromReceipt(plugin.InModel(`([^:]*)$`))
 	d.Bool(&c.Azure, "azure", "use Azure's form of the API")
 	d.String(&c.APIVersion, "api-version", "use this `VERSION` of Azure's API")
 	d.String(&c.Suffix, "suffix", "put `TEXT` into the new model's name").ID("suffix")
-	d.OptionalInt64(&c.Seed, "job-seed", "give the job this `SEED`").ID("job-seed").Shown("the service's")
+	d.OptionalInt64(&c.Seed, "job-seed", "give the job this `SEED`").ID("job-seed").DefaultShown("the service's")
 	d.Objects(&c.Hyperparameters, "hyperparameters",
 		"set `KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...").ID("hyperparameters")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)

@@ -21,11 +21,11 @@ func defaults() *Config {
 // Declare declares the settings; those that change the weights are part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.URL, "tinker-url", "use the Tinker service at this base `URL`").Shown("TINKER_BASE_URL, else the SDK's").FromReceipt(urlIn)
+	d.String(&c.URL, "tinker-url", "use the Tinker service at this base `URL`").DefaultShown("TINKER_BASE_URL, else the SDK's").FromReceipt(urlIn)
 	d.Variable(&c.URLVariable, "TINKER_BASE_URL")
 	d.SecretVariable(&c.Key, "TINKER_API_KEY")
-	d.String(&c.Base, "base-model", "train an adapter of this `MODEL`").IDAlways("base-model").Open().Common()
-	d.String(&c.Name, "name", "train the policy `NAME`").FromReceipt(nameIn).Open().Common()
+	d.String(&c.Base, "base-model", "train an adapter of this `MODEL`").IDAlways("base-model").WrittenToRows().Common()
+	d.String(&c.Name, "name", "train the policy `NAME`").FromReceipt(nameIn).WrittenToRows().Common()
 	d.String(&c.Engine, "engine-url", "sample the new policy at this `URL`, where python3 -m rollmill.tinker serves").Common()
 	plugin.Choice(d, &c.Loss, "loss", "train by this `LOSS` of the service: importance_sampling, ppo, cross_entropy",
 		ImportanceSampling, PPO, CrossEntropy).ID("loss").Common()
@@ -36,12 +36,12 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Int64(&c.Substeps, "substeps", "make `N` optimizer steps in each pass over the batch").ID("substeps")
 	d.Int64(&c.Passes, "passes", "pass `N` times over the batch").ID("passes")
 	backends.DeclareRowWeight(d, &c.RowWeight)
-	d.Int64(&c.MaxLength, "max-length", "refuse a batch with a sequence of more than `N` tokens").Shown("what the service says")
+	d.Int64(&c.MaxLength, "max-length", "refuse a batch with a sequence of more than `N` tokens").DefaultShown("what the service says")
 	d.OptionalFloat(&c.Tolerance, "tolerance",
 		"refuse a batch whose log probabilities are on average more than `NATS` from those that the service computes before its "+
-			"first step").Shown("any")
+			"first step").DefaultShown("any")
 	d.Words(&c.Worker, "worker", "train with this program: `WORDS`, split as a shell would").
-		Shown("python3 -m rollmill.tinker train")
+		DefaultShown("python3 -m rollmill.tinker train")
 }
 
 // hosted stands in a receipt for the service that the SDK knows.

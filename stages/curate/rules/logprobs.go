@@ -40,7 +40,7 @@ func (s *LogprobsSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.AnyTemperature, "any-temperature", "accept raw log probabilities at any temperature; with --check-logprobs").
 		ID("any-temperature")
 	d.OptionalFloat(&s.Floor, "logprob-floor", "treat a log probability of `X` or less as missing; with --check-logprobs").
-		ID("logprob-floor").Shown(fmt.Sprint(validate.LogprobFloor))
+		ID("logprob-floor").DefaultShown(fmt.Sprint(validate.LogprobFloor))
 }
 
 // Rule makes the rule.

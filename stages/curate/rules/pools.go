@@ -55,7 +55,7 @@ func (s *PoolsSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Enabled, "pools", "take fewer groups of examples that were always or never solved when last rolled out")
 	d.Float(&s.EasyFrom, "pool-easy-from", "treat an example as easy from this `SHARE` of solved members; with --pools")
 	d.Float(&s.HardTo, "pool-hard-to",
-		"treat an example as hard up to this `SHARE` of solved members; with --pools").Shown("0")
+		"treat an example as hard up to this `SHARE` of solved members; with --pools").DefaultShown("0")
 	d.Float(&s.EasyShare, "pool-easy-share", "take this `SHARE` of easy examples' groups; with --pools")
 	d.Float(&s.HardShare, "pool-hard-share", "take this `SHARE` of hard examples' groups; with --pools")
 }

@@ -40,7 +40,7 @@ type DistillSettings struct {
 
 // Declare declares the settings.
 func (s *DistillSettings) Declare(d *plugin.Declarer) {
-	d.String(&s.Teacher, "distill-teacher", "use the log probabilities of the reward `NAME`").Shown("the only teacher").ID("distill.teacher")
+	d.String(&s.Teacher, "distill-teacher", "use the log probabilities of the reward `NAME`").DefaultShown("the only teacher").ID("distill.teacher")
 	d.Float(&s.Weight, "distill-weight", "add a token's own advantage `X` times").ID("distill.weight")
 	d.Float(&s.Outcome, "distill-outcome-weight", "add the trajectory's advantage `X` times").ID("distill.outcome-weight")
 	plugin.Choice(d, &s.Loss, "distill-loss", "write the credit for this `LOSS`: advantages for rl, or a weight and the teacher's log "+

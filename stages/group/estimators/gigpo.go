@@ -37,7 +37,7 @@ type GiGPOSettings struct {
 func (s *GiGPOSettings) Declare(d *plugin.Declarer) {
 	s.declare(d, "gigpo", "the advantage among equal states")
 	d.String(&s.State, "gigpo-state", "tell states apart by the value of `EXPRESSION` over messages: what came since the model's own last one, "+
-		"each with role, name, content and content_parts").Shown("all of it").ID("gigpo.state")
+		"each with role, name, content and content_parts").DefaultShown("all of it").ID("gigpo.state")
 }
 
 // Estimator makes the estimator.

@@ -96,11 +96,11 @@ func (p *Settings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: exhaustive, best-worst, top-k",
 		Modes...).Common()
 	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: trajectories, candidates", Sources...).
-		Shown("trajectories, or candidates with --compat nat")
+		DefaultShown("trajectories, or candidates with --compat nat")
 	plugin.Choice(d, &p.At, "pair-at",
 		"compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with "+
-			"its tool calls", Ends...).Shown(string(Whole))
-	d.Int(&p.Top, "pair-top", "pair the `K` best with the K worst; with --pairs top-k").Shown(strconv.Itoa(DefaultTop))
+			"its tool calls", Ends...).DefaultShown(string(Whole))
+	d.Int(&p.Top, "pair-top", "pair the `K` best with the K worst; with --pairs top-k").DefaultShown(strconv.Itoa(DefaultTop))
 	d.Float(&p.Margin, "pair-margin", "pair only scores that differ by at least `X`")
 	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit")
 	d.Bool(&p.Ties, "pair-ties", "pair equal scores too")

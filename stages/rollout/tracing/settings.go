@@ -38,7 +38,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	plugin.Choice(d, &s.Mode, "otel",
 		"send an OpenTelemetry trace of each finished trajectory to OTEL_EXPORTER_OTLP_ENDPOINT, with `WHAT`: spans, "+
-			"without any text of messages; content, with it", Spans, Content).Shown("no traces")
+			"without any text of messages; content, with it", Spans, Content).DefaultShown("no traces")
 	d.Variable(&s.endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT")
 	d.Variable(&s.tracesEndpoint, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	d.SecretVariable(&s.headers, "OTEL_EXPORTER_OTLP_HEADERS")

@@ -35,9 +35,9 @@ type Budget struct {
 // Declare declares the settings.
 func (b *Budget) Declare(d *plugin.Declarer) {
 	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").
-		Shown("no limit")
-	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Shown("no limit")
-	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Shown("no limit")
+		DefaultShown("no limit")
+	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").DefaultShown("no limit")
+	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").DefaultShown("no limit")
 	d.Float(&b.PromptPrice, "price-prompt", "count this `PRICE` for a million prompt tokens")
 	d.Float(&b.CompletionPrice, "price-completion", "count this `PRICE` for a million completion tokens")
 	d.Bool(&b.SkipRest, "skip-rest",

@@ -73,7 +73,7 @@ type HTTPSettings struct{ Address string }
 // Declare declares the settings.
 func (s *HTTPSettings) Declare(d *plugin.Declarer) {
 	d.String(&s.Address, "address",
-		"post to this URL, `[version=V,]URL`; a service that changed needs another version").Whole()
+		"post to this URL, `[version=V,]URL`; a service that changed needs another version").WholeSpec()
 }
 
 // split separates the version, "" if there is none, from the URL.

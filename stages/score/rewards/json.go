@@ -55,11 +55,11 @@ type JSONSettings struct {
 // Declare declares the settings.
 func (s *JSONSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode", "read this `PART` of the answer: the whole of it, or its last fenced block", whole,
-		fenced).First()
+		fenced).FirstInSpec()
 	d.String(&s.Schema, "schema", "require the JSON schema in this `FILE`")
 	d.OptionalString(&s.At, "at", "compare the value at this `PATH` of keys and indexes, separated by dots")
 	d.OptionalString(&s.Field, "field", "require the value of this `FIELD` of the example")
-	d.OptionalString(&s.Text, "text", "require the value of this `JSON`; it must be last, and may contain commas").Last()
+	d.OptionalString(&s.Text, "text", "require the value of this `JSON`; it must be last, and may contain commas").LastInSpec()
 }
 
 // Reward makes the reward.

@@ -43,16 +43,16 @@ const (
 func (s *MatchSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp, or number: "+
 		"the one in the answer's last \\boxed{}, or the last one in its text, with the reference's only number",
-		matchModes...).First()
+		matchModes...).FirstInSpec()
 	d.String(&s.Field, "field", "take the reference from this `FIELD` of the example; a list holds alternatives")
 	plugin.Choice(d, &s.Case, "case", "compare case in this `WAY`: keep or ignore it", keep, ignore)
 	plugin.Choice(d, &s.Space, "space",
 		"compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
 	plugin.Var(d, &s.Tolerance, "tolerance",
 		"accept numbers that differ by at most this `NUMBER`, or by this share of the reference if it ends in %").
-		Shown("1e-6, or 1e-6 of a reference below 1")
+		DefaultShown("1e-6, or 1e-6 of a reference below 1")
 	d.OptionalString(&s.Text, "text",
-		"compare with this `TEXT` in place of a field; it must be last, and may contain commas").Last()
+		"compare with this `TEXT` in place of a field; it must be last, and may contain commas").LastInSpec()
 }
 
 // tolerance is the largest accepted difference of numbers.

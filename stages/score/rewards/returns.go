@@ -77,11 +77,11 @@ type ReturnsSettings struct {
 func (s *ReturnsSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode",
 		"treat shaped rewards as the values of a game's `positions`, with the most weight on early moves",
-		asPositions).First()
+		asPositions).FirstInSpec()
 	d.String(&s.Of, "of", "read the shaped rewards of the reward `NAME`, computed before in the same run").
-		Shown("the stored ones")
-	d.OptionalFloat(&s.Gamma, "gamma", "discount by this `FACTOR`, above 0 and at most 1").Shown("1; with positions 0.8")
-	d.OptionalFloat(&s.Bonus, "bonus", "discount values above 1 by this `FACTOR`, with positions").Shown("0.95")
+		DefaultShown("the stored ones")
+	d.OptionalFloat(&s.Gamma, "gamma", "discount by this `FACTOR`, above 0 and at most 1").DefaultShown("1; with positions 0.8")
+	d.OptionalFloat(&s.Bonus, "bonus", "discount values above 1 by this `FACTOR`, with positions").DefaultShown("0.95")
 	plugin.Choice(d, &s.At, "at",
 		"discount from this `PLACE`: steps, each with its shaped reward; or end, where the reward named by of counts as "+
 			"the last step's", atSteps, atEnd)

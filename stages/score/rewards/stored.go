@@ -32,7 +32,7 @@ type StoredSettings struct{ Name string }
 
 // Declare declares the settings.
 func (s *StoredSettings) Declare(d *plugin.Declarer) {
-	d.String(&s.Name, "name", "take the component of this `NAME`").Shown("the total").First()
+	d.String(&s.Name, "name", "take the component of this `NAME`").DefaultShown("the total").FirstInSpec()
 }
 
 // Reward makes the reward.

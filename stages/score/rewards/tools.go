@@ -52,10 +52,10 @@ type ToolsSettings struct {
 func (s *ToolsSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode",
 		"reward by this `MODE`: all (1 when all expected calls were made), share (the share of them), or exact (1 when exactly "+
-			"these were made, in order); for all and share, other calls and further arguments do not count", toolsModes...).First()
+			"these were made, in order); for all and share, other calls and further arguments do not count", toolsModes...).FirstInSpec()
 	d.String(&s.Field, "field", "take the expected calls from this `FIELD` of the example")
 	d.OptionalString(&s.Text, "text",
-		"expect the calls of this `JSON` list, in place of a field; it must be last, and may contain commas").Last()
+		"expect the calls of this `JSON` list, in place of a field; it must be last, and may contain commas").LastInSpec()
 }
 
 // Reward makes the reward.

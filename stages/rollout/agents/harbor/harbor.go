@@ -58,7 +58,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; claude-code, codex and opencode stand for the command "+
 		"of that program; "+Shell+" is a loop beside the container that gives the model a shell").Common()
 	d.String(&s.Setup, "harness-setup", "run the shell script in this `FILE` in the container before the harness, as root")
-	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
+	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").DefaultShown("50")
 	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
 	DeclareTaskEnv(d, &s.TaskEnv)
 	DeclareKeepProcesses(d, &s.KeepProcesses)

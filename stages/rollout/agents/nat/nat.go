@@ -72,9 +72,9 @@ type Settings struct {
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Include(&s.ServiceSettings)
 	d.Heading(plugin.Rows)
-	d.String(&s.Request, "request", "send this `TEMPLATE`, JSON over the example's fields").Shown(defaultBody).
-		Open().ForModels()
-	d.String(&s.ResultPath, "result-path", "take the answer at this JSON `PATH` of the workflow's").Shown("$")
+	d.String(&s.Request, "request", "send this `TEMPLATE`, JSON over the example's fields").DefaultShown(defaultBody).
+		WrittenToRows().ForModels()
+	d.String(&s.ResultPath, "result-path", "take the answer at this JSON `PATH` of the workflow's").DefaultShown("$")
 }
 
 type agent struct {

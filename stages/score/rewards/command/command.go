@@ -76,7 +76,7 @@ type Settings struct {
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.Words(&s.Words, "program", "run this `PROGRAM` with the words that follow it, split as a shell would").Whole()
+	d.Words(&s.Words, "program", "run this `PROGRAM` with the words that follow it, split as a shell would").WholeSpec()
 }
 
 // Reward makes the reward; the program starts with the first rows.

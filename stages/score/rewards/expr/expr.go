@@ -48,7 +48,7 @@ type Settings struct {
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.String(&s.Expression, "expression", "compute this `EXPRESSION`, which gives a number or a condition").Whole()
+	d.String(&s.Expression, "expression", "compute this `EXPRESSION`, which gives a number or a condition").WholeSpec()
 }
 
 // Reward compiles the expression.

@@ -45,7 +45,7 @@ func NewAsking() Asking {
 // Declare declares the settings.
 func (a *Asking) Declare(d *plugin.Declarer) {
 	d.String(&a.Model, "model", "ask the model `NAME`")
-	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`").Shown("a general one")
+	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`").DefaultShown("a general one")
 	d.Float(&a.Repeats, "repeats", "ask `N` times, each with another seed, and use the mean of a majority")
 	d.Float(&a.Agree, "agree", "give no reward when the repeats differ by more than `NUMBER`; 0: no limit")
 	plugin.Choice(d, &a.Outside, "outside",
@@ -54,12 +54,12 @@ func (a *Asking) Declare(d *plugin.Declarer) {
 	d.Float(&a.Repairs, "repairs", "send an answer that cannot be used back up to `N` times")
 	d.Float(&a.Context, "context", "refuse a question that exceeds the model's context of `N` tokens; 0: the server checks")
 	d.Float(&a.MaxTokens, "max-tokens", "allow an answer of `N` tokens")
-	d.OptionalFloat(&a.Temperature, "temperature", "sample at `TEMPERATURE`").Shown("the server's")
-	d.OptionalString(&a.Effort, "effort", "ask for the reasoning effort `LEVEL`").Shown("the server's")
+	d.OptionalFloat(&a.Temperature, "temperature", "sample at `TEMPERATURE`").DefaultShown("the server's")
+	d.OptionalString(&a.Effort, "effort", "ask for the reasoning effort `LEVEL`").DefaultShown("the server's")
 	plugin.Choice(d, &a.Format, "format",
 		"ask for an answer in this `FORMAT`: that of a JSON schema, any JSON object, or none", formatSchema,
 		formatObject, formatNone)
-	d.OptionalString(&a.Text, "text", "judge by this `RUBRIC`; it must be last, and may contain commas").Last()
+	d.OptionalString(&a.Text, "text", "judge by this `RUBRIC`; it must be last, and may contain commas").LastInSpec()
 }
 
 func (a *Asking) check() error {

@@ -65,11 +65,11 @@ type Settings struct {
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.String(&s.URL, "url", "ask the engine at this `URL`; a key in ROLLMILL_REWARD_API_KEY is sent along").First()
+	d.String(&s.URL, "url", "ask the engine at this `URL`; a key in ROLLMILL_REWARD_API_KEY is sent along").FirstInSpec()
 	d.String(&s.Model, "model", "ask the model `NAME`")
 	plugin.Choice(d, &s.Server, "server", "speak to this kind of `SERVER`", vllm, sglang)
 	d.Float(&s.TopK, "top-k", "keep the `K` most probable tokens at each place, too")
-	d.String(&s.Hint, "hint", "put this `FIELD` of the example before the conversation").Shown("nothing")
+	d.String(&s.Hint, "hint", "put this `FIELD` of the example before the conversation").DefaultShown("nothing")
 }
 
 // Reward makes the reward.
