@@ -246,7 +246,7 @@ var givers = []struct {
 
 // of other programs, by the text before or after the flag.
 var others = regexp.MustCompile(`config_file|--array=|LimitNOFILE|nat finetune --dataset|agent\.py --fast|--max-logprobs|rollmill\.inspect|§ --version|` +
-	`runtime's --env-file|"\$\{|flags=|--score score|a command with|--judge- |'./agent --fast'|--dangerously-|opencode run|rollmill %s`)
+	`runtime's --env-file|"\$\{|flags=|--score score|a command with|--judge- |'./agent --fast'|--dangerously-|opencode run|rollmill %s|rollmill\.hub --repo`)
 
 func giversOf(file string) []string {
 	for _, g := range givers {

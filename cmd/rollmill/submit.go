@@ -44,8 +44,7 @@ reads. Without --backend it writes files for trainers elsewhere.
   rollmill submit --in runs/demo/epoch-0/curate --backend command --trainer 'python trainer.py jobs' --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend openai --fine-tuning-url http://127.0.0.1:8080/v1 --method dpo --base-model my-model
   rollmill submit --in runs/demo/epoch-0/curate --backend customizer --entity-url http://nemo.test --datastore-url http://data-store.test \
-      --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100 --wait
-  rollmill submit --in runs/demo/epoch-0/curate --backend hub --repository acme/rollouts`,
+      --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100 --wait`,
 	Body: cli.With(newSubmitSettings, runSubmit),
 }
 

@@ -33,8 +33,6 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/file"
-	"github.com/rollmill/rollmill/stages/backends/hub"
-	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -49,7 +47,6 @@ type order struct {
 	Port            int
 	URL             string   // of a fine-tuning service, instead of ART
 	Entity, Data    string   // of NeMo Customizer, instead of ART
-	Hub             string   // of a hub, instead of ART
 	Words           []string // of a program that trains, instead of ART
 	Files           bool     // write files, instead of ART
 	Wire            bool     // make ART's wire form of the batch, and nothing of it
@@ -193,8 +190,6 @@ func (o order) trainer() (backends.Trainer, error) {
 	case o.Entity != "":
 		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token,
 			Config: customizertest.Config, Settle: settle})
-	case o.Hub != "":
-		return hub.New(hub.Config{Endpoint: o.Hub, Token: hubtest.Token, Repo: "acme/rollouts", Settle: settle})
 	case o.URL != "":
 		return openai.New(openai.Config{BaseURL: o.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Settle: settle, Poll: time.Millisecond})
 	case o.Files:

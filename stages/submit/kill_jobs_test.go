@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
@@ -19,7 +18,7 @@ import (
 // person is ever needed.
 func TestKilledAnywhereAJobIsMadeAtMostOnce(t *testing.T) {
 	for backend, fresh := range map[string]func(t *testing.T) (order, func() int){"openai": fineTuning, "command": program, "file": files,
-		"customizer": customizing(customizertest.Faults{}), "hub": pushing(hubtest.Faults{})} {
+		"customizer": customizing(customizertest.Faults{})} {
 		o, jobs := fresh(t)
 		o.Wait = true
 		calm := run(t, o)
@@ -27,7 +26,7 @@ func TestKilledAnywhereAJobIsMadeAtMostOnce(t *testing.T) {
 			t.Fatalf("%s: %+v, %d jobs", backend, calm, jobs())
 		}
 		points := []string{"begin", "submit", "group 1", "group 3", "sent 3"}
-		if backend != "file" && backend != "hub" { // which have no reference before the end
+		if backend != "file" { // which has no reference before the end
 			points = append(points, "event")
 		}
 		for n := range calm.Ops {

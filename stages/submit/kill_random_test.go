@@ -60,8 +60,6 @@ func subjects() map[string]subject {
 		"customizer":                       {customizing(customizertest.Faults{}), false},
 		"customizer, drops after the job":  {customizing(customizertest.Faults{DropAfterJob: true, NoFields: true}), false},
 		"customizer, 500 after the commit": {customizing(customizertest.Faults{Store: hubtest.Faults{AppliedThen500: 1, EmptyCommitURL: true}}), false},
-		"hub":                              {pushing(hubtest.Faults{}), false},
-		"hub, drops after the commit":      {pushing(hubtest.Faults{DropAfterCommit: 1}), false},
 	}
 }
 

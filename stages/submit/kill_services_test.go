@@ -14,7 +14,6 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
@@ -26,17 +25,6 @@ func customizing(f customizertest.Faults) func(t *testing.T) (order, func() int)
 		t.Cleanup(server.Close)
 		o.Entity, o.Data = server.URL, server.Datastore.URL
 		return o, func() int { return len(server.Jobs()) }
-	}
-}
-
-// pushing is a batch for a hub; its jobs are the commits.
-func pushing(f hubtest.Faults) func(t *testing.T) (order, func() int) {
-	return func(t *testing.T) (order, func() int) {
-		_, o := place(t, arttest.Faults{})
-		server := hubtest.Serve(f)
-		t.Cleanup(server.Close)
-		o.Hub = server.URL
-		return o, func() int { return len(server.Commits("acme/rollouts")) }
 	}
 }
 
@@ -88,7 +76,7 @@ func (g *toll) at(t *testing.T, address string) string {
 // every other request, in a short run every fifth.
 func TestKilledAtAnyRequestAJobIsMadeAtMostOnce(t *testing.T) {
 	for backend, fresh := range map[string]func(t *testing.T) (order, func() int){
-		"openai": fineTuningOf(openaitest.Faults{}), "customizer": customizing(customizertest.Faults{}), "hub": pushing(hubtest.Faults{ChunkSize: 4000}),
+		"openai": fineTuningOf(openaitest.Faults{}), "customizer": customizing(customizertest.Faults{}),
 	} {
 		calm := &toll{}
 		o, jobs := tolled(t, fresh, calm)
@@ -146,7 +134,7 @@ func killedAtRequest(t *testing.T, fresh func(t *testing.T) (order, func() int),
 func tolled(t *testing.T, fresh func(t *testing.T) (order, func() int), g *toll) (order, func() int) {
 	o, jobs := fresh(t)
 	o.Wait = true
-	for _, address := range []*string{&o.URL, &o.Entity, &o.Data, &o.Hub} {
+	for _, address := range []*string{&o.URL, &o.Entity, &o.Data} {
 		if *address != "" {
 			*address = g.at(t, *address)
 		}

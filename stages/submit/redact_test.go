@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
@@ -19,8 +20,6 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/hub"
-	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -93,17 +92,17 @@ func upload(t *testing.T, in string, tr backends.Trainer, err error) submit.Opti
 
 func TestABatchWithAKeyIsNotUploaded(t *testing.T) {
 	in := leaking(t)
-	store := hubtest.Serve(hubtest.Faults{})
+	store := customizertest.New(customizertest.Faults{})
 	t.Cleanup(store.Close)
 	service := openaitest.New(openaitest.Faults{})
 	t.Cleanup(service.Close)
-	toHub := func(tables ...string) submit.Options {
-		tr, err := hub.New(hub.Config{Endpoint: store.URL, Token: hubtest.Token, Repo: "acme/rollouts", Tables: tables})
+	toOpenAI := func() submit.Options {
+		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Poll: time.Millisecond, Choice: chat.Choice{Best: -1}})
 		return upload(t, in, tr, err)
 	}
-	toOpenAI, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1})
-	toService := upload(t, in, toOpenAI, err)
-	for name, o := range map[string]submit.Options{"hub": toHub(), "openai": toService} {
+	toCustomizer, err := customizer.New(customizer.Config{EntityURL: store.URL, DatastoreURL: store.Datastore.URL, APIKey: customizertest.Key,
+		DatastoreToken: customizertest.Token, Config: customizertest.Config})
+	for name, o := range map[string]submit.Options{"customizer": upload(t, in, toCustomizer, err), "openai": toOpenAI()} {
 		for _, dry := range []bool{false, true} {
 			o.DryRun = dry
 			result, err := submit.Run(t.Context(), o)
@@ -117,16 +116,16 @@ func TestABatchWithAKeyIsNotUploaded(t *testing.T) {
 			}
 		}
 	}
-	accepted := toHub()
+	accepted := toOpenAI()
 	accepted.AcceptFindings = []string{"keys"}
 	if _, err := submit.Run(t.Context(), accepted); err == nil {
 		t.Error("a finding that is accepted is no permission to upload a key")
 	}
-	if len(store.Repositories()) != 0 || service.File("training") != "" || len(service.Jobs()) != 0 {
-		t.Errorf("uploaded: %v", store.Repositories())
+	if len(store.Hub.Repositories()) != 0 || service.File("training") != "" || len(service.Jobs()) != 0 {
+		t.Errorf("uploaded: %v", store.Hub.Repositories())
 	}
-	allowed := toHub()
-	allowed.AllowSecrets = true
+	allowed := toOpenAI()
+	allowed.AllowSecrets, allowed.Wait, allowed.PollInterval = true, true, time.Millisecond
 	if result := completes(t, allowed); !strings.Contains(result.Receipt.Message, "keys (inferred): 1 of") || result.Receipt.Redacted != nil {
 		t.Errorf("%+v", result.Receipt)
 	}
@@ -135,32 +134,30 @@ func TestABatchWithAKeyIsNotUploaded(t *testing.T) {
 // The rows are without keys; only a pair has one.
 func TestAKeyInATableIsNotUploaded(t *testing.T) {
 	in := leaking(t)
-	store := hubtest.Serve(hubtest.Faults{})
-	t.Cleanup(store.Close)
-	with := func(rules string, tables ...string) (submit.Result, error) {
-		tr, err := hub.New(hub.Config{Endpoint: store.URL, Token: hubtest.Token, Repo: "acme/" + tables[0], Tables: tables})
+	service := openaitest.New(openaitest.Faults{})
+	t.Cleanup(service.Close)
+	with := func(rules, method string) (submit.Result, error) {
+		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Method: method})
 		o := upload(t, in, tr, err)
 		o.Redact = loaded(t, rules)
 		return submit.Run(t.Context(), o)
 	}
-	// A message's rule empties what has the key in the rows, and not the pair.
-	const inRows = "messages: [{role: " + "user" + ", action: remove}, {role: system, action: remove}]"
-	_, err := with(inRows, "trl-preference")
+	// A message's rule masks what has the key in the rows, and not the pair.
+	const inRows = "messages: [{role: user}, {role: system}]"
+	_, err := with(inRows, "dpo")
 	if err == nil || !strings.Contains(err.Error(), "rows of _pairs") || !strings.Contains(err.Error(), "row 1 ") ||
-		!strings.Contains(err.Error(), "chosen: github") || len(store.Repositories()) != 0 {
+		!strings.Contains(err.Error(), "chosen: github") || len(service.Jobs()) != 0 {
 		t.Errorf("%v", err)
 	}
-	if _, err := with(inRows, "trajectories"); err != nil {
+	if _, err := with(inRows, "supervised"); err != nil {
 		t.Errorf("the pairs are not uploaded: %v", err)
 	}
-	result, err := with("detectors: [keys]", "trl-preference")
+	result, err := with("detectors: [keys]", "dpo")
 	if err != nil || result.Receipt.Redacted["github"] != 2 {
 		t.Errorf("%v %+v", err, result.Receipt)
 	}
-	for name, content := range store.Files("acme/trl-preference") {
-		if strings.Contains(content, leaked) {
-			t.Errorf("%s has the key", name)
-		}
+	if strings.Contains(service.File("training"), leaked) {
+		t.Error("the file has the key")
 	}
 }
 

@@ -19,8 +19,8 @@ func TestCompletion(t *testing.T) {
 		{"rollmill submit --backend cust", "customizer"},
 		{"rollmill submit --backend = cust", "customizer"},
 		{"rollmill submit --backend=cust", "--backend=customizer"}, // in zsh
-		{"rollmill submit --backend =", "art openai customizer tinker hub file command"},
-		{"rollmill job wait --backend h", "hub"},
+		{"rollmill submit --backend =", "art openai customizer tinker file command"},
+		{"rollmill job wait --backend c", "customizer command"},
 		{"rollmill job w", "wait"},
 		{"rollmill score --reward ma", "match:"},
 		{"rollmill score --reward exact*0.5 = ma", "match:"},

@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "follow": follow, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
-			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital, "weighing": serveWeighing,
+			"customizer": serveCustomizer, "recital": serveRecital, "weighing": serveWeighing,
 		},
 	})
 }

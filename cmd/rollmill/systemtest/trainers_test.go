@@ -4,7 +4,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
-	"github.com/rollmill/rollmill/stages/backends/hubtest"
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
@@ -23,20 +22,6 @@ func serveCustomizer(ts *testscript.TestScript, neg bool, _ []string) {
 		"NEMO_API_KEY": customizertest.Key, "ROLLMILL_API_KEY": customizertest.Key, "NEMO_DATASTORE_TOKEN": customizertest.Token} {
 		ts.Setenv(name, value)
 	}
-}
-
-// serveHub starts a test server of the Hugging Face hub and puts its URL into
-// $HF_ENDPOINT and its token into $HF_TOKEN:
-//
-//	hub
-func serveHub(ts *testscript.TestScript, neg bool, _ []string) {
-	if neg {
-		ts.Fatalf("unsupported: ! hub")
-	}
-	server := hubtest.Serve(hubtest.Faults{})
-	ts.Defer(server.Close)
-	ts.Setenv("HF_ENDPOINT", server.URL)
-	ts.Setenv("HF_TOKEN", hubtest.Token)
 }
 
 // serveFineTuning starts a test server of the OpenAI fine-tuning API and sets

@@ -5,8 +5,7 @@
 // To add a format: add a folder of formats/foreign that declares a Format, and a
 // line to formats/foreign, which tests it with foreigntest. Then run a golden test
 // with -update: that of stages/backends/file for its Files, that of formats/foreign
-// for its Exports. The kinds of file of backend file, the tables of backend hub and
-// the formats of export follow.
+// for its Exports. The kinds of file of backend file and the formats of export follow.
 //
 // What a format says in Omits, it leaves out of every row. What it cannot hold
 // of one row only, it reports with Item.Drop: the caller refuses the row, or
@@ -56,7 +55,6 @@ type Format struct {
 
 	Files   []Extension // the files of it that backend file and export write
 	Exports []Extension // the files of it that only export writes
-	Hub     int         // its place among the tables that backend hub pushes as Parquet; 0 for none
 	// compares the advantages with those that its trainer computes; nil when it computes none from a file
 	Drift func() Drift
 }

@@ -97,8 +97,6 @@ func described(t *testing.T, f exporters.Format) {
 		t.Fatalf("%s has no purpose of those that help lists: %q", f.Name, f.For)
 	case f.Lines == nil && f.Table == nil && f.Other == nil && f.Folder == nil:
 		t.Fatalf("%s has no way to be written", f.Name)
-	case f.Hub > 0 && f.Table == nil:
-		t.Fatalf("%s is pushed to the hub, and cannot be written as Parquet", f.Name)
 	}
 	for _, e := range f.Files {
 		if f.Open(e) == nil {

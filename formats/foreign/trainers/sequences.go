@@ -37,7 +37,7 @@ var Sequences = exporters.Format{
 	Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of " +
 		"your own, TRL, verl, OpenRLHF or NeMo-RL",
 	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet},
-	Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean, Credit: exporters.OfLosses, Form: 2,
+	Exports: []exporters.Extension{exporters.JSONL}, Loss: sequences.TokenMean, Credit: exporters.OfLosses, Form: 2,
 	Columns: exporters.ColumnsOf[SequenceRow](),
 	Table:   exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
 }

@@ -15,8 +15,8 @@ import (
 // TRLPreference writes a preference dataset, for DPO and similar methods.
 var TRLPreference = exporters.Format{
 	Name: "trl-preference", Use: validate.ForDPO, For: exporters.Training, Help: "TRL's preference rows", Of: exporters.Pairs,
-	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
-	Form: 3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlPreference)),
+	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet},
+	Form:  3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlPreference)),
 	Table: exporters.Table(exporters.One(trlPreference)),
 }
 
@@ -24,25 +24,22 @@ var TRLPreference = exporters.Format{
 var TRLKTO = exporters.Format{
 	Name: "trl-kto", Use: validate.ForKTO, For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad",
 	Of:    exporters.Labels,
-	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
-	Form: 3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlAnswer)),
-	Table: exporters.Table(exporters.One(trlAnswer)),
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlAnswer)),
 }
 
 // TRLSFT writes a language modelling dataset.
 var TRLSFT = exporters.Format{
 	Name: "trl-sft", Use: validate.ForSFT, For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top,
-	Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
-	Form: 3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlConversation)),
-	Table: exporters.Table(exporters.One(trlConversation)),
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlConversation)),
 }
 
 // TRLPrompts writes a prompt-only dataset.
 var TRLPrompts = exporters.Format{
 	Name: "trl-prompts", Use: validate.ForPrompts, For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
-	Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
-	Form: 3, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
-	Table: exporters.Table(exporters.One(trlPrompt)),
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  3, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
 }
 
 const toolNotes = `
@@ -76,12 +73,12 @@ func trlPreference(x *exporters.Item) (preference, string) {
 }
 
 type answer struct {
-	Prompt       []jsontext.Raw `json:"prompt" parquet:"prompt,list" parquet-element:",json"`
-	Completion   []jsontext.Raw `json:"completion" parquet:"completion,list" parquet-element:",json"`
-	Label        bool           `json:"label" parquet:"label"`
-	Tools        string         `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        jsontext.Float `json:"score" parquet:"score"`
-	TrajectoryID string         `json:"trajectory_id" parquet:"trajectory_id"`
+	Prompt       []jsontext.Raw `json:"prompt"`
+	Completion   []jsontext.Raw `json:"completion"`
+	Label        bool           `json:"label"`
+	Tools        string         `json:"tools,omitempty"`
+	Score        jsontext.Float `json:"score"`
+	TrajectoryID string         `json:"trajectory_id"`
 }
 
 func trlAnswer(x *exporters.Item) (answer, string) {
@@ -92,10 +89,10 @@ func trlAnswer(x *exporters.Item) (answer, string) {
 }
 
 type conversation struct {
-	Messages     []jsontext.Raw  `json:"messages" parquet:"messages,list" parquet-element:",json"`
-	Tools        string          `json:"tools,omitempty" parquet:"tools,optional"`
-	Score        *jsontext.Float `json:"score" parquet:"score,optional"` // nil: never scored
-	TrajectoryID string          `json:"trajectory_id" parquet:"trajectory_id"`
+	Messages     []jsontext.Raw  `json:"messages"`
+	Tools        string          `json:"tools,omitempty"`
+	Score        *jsontext.Float `json:"score"` // nil: never scored
+	TrajectoryID string          `json:"trajectory_id"`
 }
 
 func trlConversation(x *exporters.Item) (row conversation, reason string) {
@@ -109,10 +106,10 @@ func trlConversation(x *exporters.Item) (row conversation, reason string) {
 
 // prompt has an example: reward functions get the other columns as arguments.
 type prompt struct {
-	Prompt    []jsontext.Raw `json:"prompt" parquet:"prompt,list" parquet-element:",json"`
-	Tools     string         `json:"tools,omitempty" parquet:"tools,optional"`
-	ExampleID string         `json:"example_id" parquet:"example_id"`
-	Example   string         `json:"example" parquet:"example"` // JSON object
+	Prompt    []jsontext.Raw `json:"prompt"`
+	Tools     string         `json:"tools,omitempty"`
+	ExampleID string         `json:"example_id"`
+	Example   string         `json:"example"` // JSON object
 }
 
 func trlPrompt(x *exporters.Item) (row prompt, reason string) {

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/file"
-	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/backends/tinker"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -20,7 +19,6 @@ var Backends backends.Registry = plugin.NewRegistry("backend",
 	openai.Kind,
 	customizer.Kind,
 	tinker.Kind,
-	hub.Kind,
 	file.Kind,
 	command.Kind,
-)
+).Moved(map[string]string{"hub": "push with a program: --backend command --trainer 'python -m rollmill.hub --repo OWNER/NAME'"})

@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/command"
 	"github.com/rollmill/rollmill/stages/backends/customizer"
 	"github.com/rollmill/rollmill/stages/backends/file"
-	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 )
 
@@ -55,18 +54,6 @@ func TestIdentities(t *testing.T) {
 			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: chat.Choice{Best: -1}, OutputModel: "a/b",
 				Hyperparameters: map[string]any{"epochs": 2}, DatasetParameters: object, Validation: 0.3, SplitSeed: 9, Project: "p"}))
 		}, `{"best":"-1","dataset-parameters.a":"1","dataset-parameters.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","dataset-parameters.c":"true","hyperparameters.epochs":"2","output-model":"\"a/b\"","split-seed":"9","validation-share":"0.3"}`},
-		{"hub", func() (backends.Trainer, error) {
-			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 1}}))
-		}, `{}`},
-		{"hub all", func() (backends.Trainer, error) {
-			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 2}, Keep: true, Validation: 0.2, SplitSeed: 3, Private: true}))
-		}, `{"keep-earlier":"true","split-seed":"3","validation-share":"0.2"}`},
-		{"hub weights", func() (backends.Trainer, error) {
-			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 1}, Tables: []string{"sequences"}, RowWeight: "sequence"}))
-		}, `{"row-weight":"\"sequence\""}`},
-		{"hub seed", func() (backends.Trainer, error) {
-			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 2}, SplitSeed: 3}))
-		}, `{}`},
 		{"file", func() (backends.Trainer, error) {
 			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 1}}, place))
 		}, `{}`},

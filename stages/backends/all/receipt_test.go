@@ -27,7 +27,6 @@ func TestAReceiptNamesItsTrainer(t *testing.T) {
 		{"customizer", "customizer",
 			texts{"entity-url": {"http://nemo.test"}, "customization-config": {"meta/m@v1"}, "training-type": {"dpo"}, "finetuning-type": {"all_weights"}},
 			texts{"datastore-url": {"http://store.test"}}},
-		{"hub", "hub", texts{"hub-url": {"http://hub.test"}, "repository": {"a/b"}, "branch": {"x"}, "tables": {"trl-sft", "trl-kto"}}, nil},
 		{"file", "file", texts{"kinds": {"trl-sft", "slime"}}, nil},
 		{"file of several", "file", texts{"kinds": {"trl-sft", "art"}}, texts{"best": {"3"}}},
 		{"command", "command", texts{"trainer": {"train"}, "name": {"n"}}, nil},

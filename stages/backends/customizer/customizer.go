@@ -59,7 +59,7 @@ func New(cfg Config) (*Trainer, error) {
 		return nil, err
 	}
 	t := &Trainer{cfg: cfg, store: hfhub.New("customizer", cfg.DatastoreURL+"/v1/hf", cfg.DatastoreToken)}
-	t.store.Old, t.store.Help = true, "the Data Store's token: NEMO_DATASTORE_TOKEN"
+	t.store.Help = "the Data Store's token: NEMO_DATASTORE_TOKEN"
 	t.entity = &remote.Client{Name: "customizer", Secrets: []string{cfg.APIKey, cfg.WandBKey, cfg.DatastoreToken},
 		Sign: bearer(cfg.APIKey), Explain: explain}
 	return t, nil

@@ -56,7 +56,7 @@ func (t *Trainer) data(ctx context.Context, s backends.Submission, groups backen
 // upload makes the repository contain exactly these files, by one commit.
 func (t *Trainer) upload(ctx context.Context, s backends.Submission, name string, files []hfhub.File) error {
 	id := t.cfg.Namespace + "/" + name
-	if err := t.store.Create(ctx, id, false); err != nil {
+	if err := t.store.Create(ctx, id); err != nil {
 		return err
 	}
 	_, err := t.store.Push(ctx, hfhub.Change{

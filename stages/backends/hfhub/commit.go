@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -41,7 +40,7 @@ func (p *push) commit(ctx context.Context) (string, error) {
 		CommitOID string `json:"commitOid"`
 	}
 	_, err = p.web().Do(ctx, remote.Request{
-		Method: http.MethodPost, URL: p.api(p.Repo, "commit", url.PathEscape(p.Revision)),
+		Method: http.MethodPost, URL: p.api(p.Repo, "commit", branch),
 		Type: "application/x-ndjson", Body: read, Size: size, Limit: slowly,
 	}, &answer)
 	if err == nil && answer.CommitOID == "" {

@@ -1,6 +1,7 @@
-// Package hfhub writes dataset repositories over HTTP, at the Hugging Face hub
-// and stores with the same API: small files in a commit, large ones by LFS
-// before it, and one commit for everything that belongs together.
+// Package hfhub writes dataset repositories of NeMo's Data Store, which has the API of
+// the Hugging Face hub: small files in a commit, large ones by LFS before it, and one
+// commit for everything that belongs together. Batches for the hub itself are pushed by
+// the Python module rollmill.hub.
 //
 // A commit is safe to repeat: it names its parent, so that only one of two can
 // be made, and after a lost answer the repository's content is read. The xet
@@ -11,37 +12,30 @@
 package hfhub
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Hub is the public hub.
-const Hub = "https://huggingface.co"
-
-// Main is the default branch.
-const Main = "main"
+const (
+	public = "https://huggingface.co" // whose addresses a store may answer with
+	branch = "main"
+)
 
 // Client writes to one store.
 type Client struct {
-	Endpoint string // Hub, or {datastore}/v1/hf
+	Endpoint string // {datastore}/v1/hf
 	Token    string // "" sends no header
 	Name     string // begins each error
-	Old      bool   // the store was written against clients up to 1.3: "private", not "visibility"
 	Help     string // hint of a refusal for missing rights
 }
 
-// New makes a client; an empty endpoint is the public hub.
+// New makes a client.
 func New(name, endpoint, token string) *Client {
-	return &Client{Name: name, Endpoint: strings.TrimRight(cmp.Or(endpoint, Hub), "/"), Token: token}
+	return &Client{Name: name, Endpoint: strings.TrimRight(endpoint, "/"), Token: token}
 }
 
 // web returns the client for the endpoint itself.
@@ -68,30 +62,10 @@ func (c *Client) api(id string, parts ...string) string {
 	return c.Endpoint + "/api/datasets/" + id + "/" + strings.Join(parts, "/")
 }
 
-// CheckToken checks whether the store knows the token, if it can say so.
-func (c *Client) CheckToken(ctx context.Context) error {
-	var user struct{ Name string }
-	err := c.web().Get(ctx, c.Endpoint+"/api/whoami-v2", &user)
-	if remote.Status(err) == http.StatusNotFound {
-		return nil
-	}
-	return err
-}
-
 // Create makes a repository unless it exists.
-func (c *Client) Create(ctx context.Context, id string, private bool) error {
-	body := map[string]any{"name": id, "organization": nil, "type": "dataset"}
-	if owner, name, ok := strings.Cut(id, "/"); ok {
-		body["name"], body["organization"] = name, owner
-	}
-	switch {
-	case c.Old:
-		body["private"] = private
-	case private:
-		body["visibility"] = "private"
-	default:
-		body["visibility"] = "public"
-	}
+func (c *Client) Create(ctx context.Context, id string) error {
+	owner, name, _ := strings.Cut(id, "/")
+	body := map[string]any{"name": name, "organization": owner, "type": "dataset", "private": false}
 	err := remote.Again(ctx, func() error {
 		return c.web().Post(ctx, c.Endpoint+"/api/repos/create", body, nil)
 	})
@@ -107,25 +81,16 @@ func (c *Client) Create(ctx context.Context, id string, private bool) error {
 	return err
 }
 
-// Head returns the newest commit of a branch; "" if the store does not report
-// it.
-func (c *Client) Head(ctx context.Context, id, rev string) (string, error) {
+// Head returns the newest commit; "" if the store does not report it.
+func (c *Client) Head(ctx context.Context, id string) (string, error) {
 	var info struct {
 		SHA string `json:"sha"`
 	}
-	err := c.web().Get(ctx, c.api(id, "revision", url.PathEscape(rev)), &info)
+	err := c.web().Get(ctx, c.api(id, "revision", branch), &info)
 	if code := remote.Status(err); code == http.StatusNotFound || code == http.StatusMethodNotAllowed {
 		return "", nil
 	}
 	return info.SHA, err
-}
-
-// Read downloads a file. Its absence is an error with status 404.
-func (c *Client) Read(ctx context.Context, id, rev, path string) ([]byte, error) {
-	var data []byte
-	path = strings.ReplaceAll(url.PathEscape(path), "%2F", "/")
-	err := c.web().Get(ctx, c.Endpoint+"/datasets/"+id+"/resolve/"+url.PathEscape(rev)+"/"+path, &data)
-	return data, err
 }
 
 // Entry is a file of a repository.
@@ -141,9 +106,9 @@ type Entry struct {
 }
 
 // Tree lists all files; none when there is no commit yet.
-func (c *Client) Tree(ctx context.Context, id, rev string) ([]Entry, error) {
+func (c *Client) Tree(ctx context.Context, id string) ([]Entry, error) {
 	var out []Entry
-	next := c.api(id, "tree", url.PathEscape(rev)) + "?recursive=true&expand=false"
+	next := c.api(id, "tree", branch) + "?recursive=true&expand=false"
 	for seen := map[string]bool{}; next != "" && !seen[next]; {
 		seen[next] = true
 		var page []Entry
@@ -187,7 +152,7 @@ func (c *Client) nextPage(link string) string {
 // ours converts an address of the public hub to one of the endpoint in use, and
 // completes one without a host.
 func (c *Client) ours(address string) string {
-	if rest, ok := strings.CutPrefix(address, Hub); ok && c.Endpoint != Hub {
+	if rest, ok := strings.CutPrefix(address, public); ok {
 		return c.Endpoint + rest
 	}
 	if strings.HasPrefix(address, "/") {
@@ -203,44 +168,4 @@ func (c *Client) own(address string) bool {
 	one, err := url.Parse(c.Endpoint)
 	two, bad := url.Parse(address)
 	return err == nil && bad == nil && one.Scheme == two.Scheme && one.Host == two.Host
-}
-
-// Warnings asks the store to check a card, if it supports that.
-func (c *Client) Warnings(ctx context.Context, card string) error {
-	var answer struct {
-		Errors []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
-	}
-	q := remote.Request{Method: http.MethodPost, URL: c.Endpoint + "/api/validate-yaml",
-		JSON: map[string]string{"content": card, "repoType": "dataset"}, Limit: 30 * time.Second}
-	_, err := c.web().Do(ctx, q, &answer)
-	if e := (*remote.Error)(nil); remote.Status(err) == http.StatusBadRequest && errors.As(err, &e) {
-		if json.Unmarshal(e.Answer, &answer) == nil && len(answer.Errors) > 0 {
-			return &remote.Error{What: fmt.Sprintf("%s: the card is refused: %s", c.Name, answer.Errors[0].Message)}
-		}
-		return err
-	}
-	return nil // a store without this check, or it is not available now
-}
-
-// LastCommit returns the commit that a file comes from, or the head if the
-// store does not report it.
-func (c *Client) LastCommit(ctx context.Context, id, rev, path string) (string, error) {
-	var found []struct {
-		Path string `json:"path"`
-		Last *struct {
-			ID string `json:"id"`
-		} `json:"lastCommit"`
-	}
-	form := url.Values{"paths": {path}, "expand": {"true"}}.Encode()
-	err := remote.Again(ctx, func() error {
-		_, err := c.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: c.api(id, "paths-info", url.PathEscape(rev)),
-			Type: "application/x-www-form-urlencoded", Body: strings.NewReader(form), Size: int64(len(form))}, &found)
-		return err
-	})
-	if err == nil && len(found) == 1 && found[0].Last != nil && found[0].Last.ID != "" {
-		return found[0].Last.ID, nil
-	}
-	return c.Head(ctx, id, rev)
 }

@@ -3,6 +3,7 @@ package hfhub_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,10 +25,15 @@ func start(t *testing.T, f hubtest.Faults) (*hfhub.Client, *hubtest.Server) {
 	s := hubtest.Serve(f)
 	t.Cleanup(s.Close)
 	c := hfhub.New("hub", s.URL+"/", hubtest.Token)
-	if err := c.Create(t.Context(), id, false); err != nil {
+	if err := c.Create(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	return c, s
+}
+
+// small returns a file of these bytes.
+func small(path string, data []byte) hfhub.File {
+	return hfhub.File{Path: path, Size: int64(len(data)), SHA256: fmt.Sprintf("%x", sha256.Sum256(data)), Content: bytes.NewReader(data)}
 }
 
 func change(files ...hfhub.File) hfhub.Change {
@@ -36,7 +42,7 @@ func change(files ...hfhub.File) hfhub.Change {
 
 var (
 	large = bytes.Repeat([]byte("0123456789"), 100)
-	both  = []hfhub.File{hfhub.Bytes("README.md", []byte("# a card\n")), hfhub.Bytes("data/train.parquet", large), hfhub.Bytes("empty.parquet", nil)}
+	both  = []hfhub.File{small("README.md", []byte("# a card\n")), small("data/train.parquet", large), small("empty.parquet", nil)}
 )
 
 func holds(t *testing.T, s *hubtest.Server) {
@@ -86,8 +92,7 @@ func TestOneCommitHoldsEverything(t *testing.T) {
 			s := hubtest.Serve(f)
 			defer s.Close()
 			c := hfhub.New("hub", s.URL, hubtest.Token)
-			c.Old = f.OldKeys
-			if err := c.Create(t.Context(), id, true); err != nil {
+			if err := c.Create(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 			oid, err := c.Push(t.Context(), change(both...))
@@ -101,7 +106,7 @@ func TestOneCommitHoldsEverything(t *testing.T) {
 			if n := count(s.Log(), "/commit/"); f.Intruders > 0 && n != f.Intruders+1 { // each named a parent that was not the head any more
 				t.Errorf("%d commits were asked for", n)
 			}
-			if head, err := c.Head(t.Context(), id, hfhub.Main); err != nil || head != oid && !f.NoHead {
+			if head, err := c.Head(t.Context(), id); err != nil || head != oid && !f.NoHead {
 				t.Errorf("%q, head %q, %v", oid, head, err)
 			}
 		})
@@ -124,7 +129,7 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	}
 	// The content of a moved file is known to the store: it is not uploaded twice.
 	before = len(s.Log())
-	if _, err := c.Push(t.Context(), change(hfhub.Bytes("data/other.parquet", large))); err != nil {
+	if _, err := c.Push(t.Context(), change(small("data/other.parquet", large))); err != nil {
 		t.Fatal(err)
 	}
 	if log := s.Log()[before:]; count(log, "PUT") != 0 || count(log, "/batch") != 1 {
@@ -152,7 +157,7 @@ func TestManyFiles(t *testing.T) {
 	c, s := start(t, hubtest.Faults{ChunkSize: 5})
 	var files []hfhub.File
 	for n := range 600 {
-		files = append(files, hfhub.Bytes(fmt.Sprintf("data/%03d.parquet", n), fmt.Append(nil, "content ", n)))
+		files = append(files, small(fmt.Sprintf("data/%03d.parquet", n), fmt.Append(nil, "content ", n)))
 	}
 	if _, err := c.Push(t.Context(), change(files...)); err != nil || len(s.Files(id)) != 601 || len(s.Commits(id)) != 1 {
 		t.Errorf("%v, %d files", err, len(s.Files(id)))
@@ -174,19 +179,16 @@ func TestWhatIsRefused(t *testing.T) {
 		"names no commit":                {NoCommitOID: true, NoHead: true, NoOID: true, Modes: map[string]string{".parquet": "lfs"}},
 		"403: no commits today":          {CommitRefused: 403},
 		"429: no commits today":          {CommitRefused: 429},
-		"Invalid username or password":   {EchoesToken: true},
+		"Invalid credentials":            {EchoesToken: true},
 		"gave up after 8 attempts: hub:": {CommitRefused: 502},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			c, s := start(t, f)
-			var err error
 			if f.EchoesToken {
 				c.Token = "hf_another_secret"
-				err = c.CheckToken(t.Context())
-			} else {
-				_, err = c.Push(t.Context(), change(both...))
 			}
+			_, err := c.Push(t.Context(), change(both...))
 			if f.NoCommitOID { // it is made, and found
 				if err != nil || len(s.Commits(id)) != 1 {
 					t.Error(err)
@@ -205,12 +207,12 @@ func TestATokenThatMayNotCreate(t *testing.T) {
 	defer s.Close()
 	c := hfhub.New("hub", s.URL, hubtest.Token)
 	c.Help = "give it the right to write"
-	err := c.Create(t.Context(), id, false)
+	err := c.Create(t.Context(), id)
 	if remote.Status(err) != http.StatusForbidden || fault.HintOf(err) == "" || fault.HintOf(err) != c.Help {
 		t.Error(err)
 	}
 	s.Put(id, "a.txt", "it is there")
-	if err := c.Create(t.Context(), id, false); err != nil {
+	if err := c.Create(t.Context(), id); err != nil {
 		t.Error(err)
 	}
 }
@@ -237,7 +239,7 @@ func TestACancelledPushEnds(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := c.Push(ctx, ch); err == nil || !hfhub.Open(err) {
+	if _, err := c.Push(ctx, ch); err == nil {
 		t.Error(err)
 	}
 }
@@ -251,30 +253,6 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	for path, good := range map[string]bool{"a": true, "data/a.parquet": true, ".gitattributes": true, "": false, ".": false, "/a": false, "./a": false,
-		"../a": false, "a/../b": false, "a/.git/b": false, ".git/b": false, "a//b": false} {
-		if err := hfhub.CheckPath(path); (err == nil) != good {
-			t.Errorf("%q: %v", path, err)
-		}
-	}
-	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: "x", Files: []hfhub.File{both[0], both[0]}}); err == nil ||
-		!strings.Contains(err.Error(), "occurs twice in a commit") {
-		t.Error(err)
-	}
-	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: " "}); err == nil {
-		t.Error("no summary")
-	}
-}
-
-func TestCardIsChecked(t *testing.T) {
-	c, _ := start(t, hubtest.Faults{})
-	if err := c.Warnings(t.Context(), "---\n---\n"); err != nil {
-		t.Error(err)
-	}
-	c, _ = start(t, hubtest.Faults{CardError: "the license is unknown"})
-	if err := c.Warnings(t.Context(), "---\n---\n"); err == nil || !strings.Contains(err.Error(), "the license is unknown") {
-		t.Error(err)
-	}
 }
 
 func TestASpool(t *testing.T) {
@@ -285,7 +263,7 @@ func TestASpool(t *testing.T) {
 	defer s.Close()
 	fmt.Fprint(s, "one ")
 	fmt.Fprint(s, "two")
-	f, want := s.File("a"), hfhub.Bytes("a", []byte("one two"))
+	f, want := s.File("a"), small("a", []byte("one two"))
 	got := make([]byte, f.Size)
 	if _, err := f.Content.ReadAt(got, 0); err != nil || string(got) != "one two" || f.SHA256 != want.SHA256 || f.Size != want.Size {
 		t.Errorf("%+v %q %v", f, got, err)

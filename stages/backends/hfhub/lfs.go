@@ -77,7 +77,7 @@ func (p *push) upload(ctx context.Context) error {
 // batch asks for the upload addresses.
 func (p *push) batch(ctx context.Context, files []File) ([]lfsObject, error) {
 	ask := map[string]any{"operation": "upload", "transfers": []string{"basic", "multipart"}, "hash_algo": "sha256",
-		"ref": map[string]string{"name": p.Revision}}
+		"ref": map[string]string{"name": branch}}
 	var objects []lfsObject
 	for _, f := range files {
 		if !slices.ContainsFunc(objects, func(o lfsObject) bool { return o.OID == f.SHA256 }) {

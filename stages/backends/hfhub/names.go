@@ -2,7 +2,6 @@ package hfhub
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 
@@ -36,15 +35,6 @@ func CheckID(id string) error {
 		if strings.Trim(p, "-.") != p {
 			return bad("a part begins or ends with - or .")
 		}
-	}
-	return nil
-}
-
-// CheckPath refuses a path that could leave the repository.
-func CheckPath(p string) error {
-	if p == "" || p == "." || strings.HasPrefix(p, "/") || path.Clean(p) != p || strings.HasPrefix(p, "../") || p == ".." ||
-		strings.Contains("/"+p+"/", "/.git/") {
-		return &remote.Error{What: fmt.Sprintf("path %q is not allowed in a repository", p), Usage: true}
 	}
 	return nil
 }

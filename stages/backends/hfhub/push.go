@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,16 +17,14 @@ import (
 
 // Change is the content of one commit.
 type Change struct {
-	Repo, Revision string // Revision: default Main
-	Summary        string
-	Description    string
-	Files          []File
-	Delete         func(path string) bool // files to take out, of those that are not in Files; nil for none
+	Repo        string
+	Summary     string
+	Description string
+	Files       []File
+	Delete      func(path string) bool // files to take out, of those that are not in Files; nil for none
 
 	// Guard is called before each thing that is sent; nil for always.
 	Guard func() error
-	// Fence is called right before the commit; nil for always.
-	Fence func() error
 	// Settle is how long a request with a lost answer may take to have its
 	// effect; default 5s.
 	Settle time.Duration
@@ -40,11 +36,8 @@ const rounds = 8
 
 // Push makes the repository contain the change, by one commit or, if it already
 // does, by none. It returns the commit that contains it.
-//
-// If Open is true for an error, it is unknown whether the commit was made;
-// repeating the push finds out.
+// After an error the commit may have been made all the same; repeating the push finds out.
 func (c *Client) Push(ctx context.Context, change Change) (commit string, err error) {
-	change.Revision = cmp.Or(change.Revision, Main)
 	change.Settle = cmp.Or(change.Settle, 5*time.Second)
 	guard, mu := change.Guard, sync.Mutex{}
 	change.Guard = func() error { // files are uploaded concurrently
@@ -55,109 +48,56 @@ func (c *Client) Push(ctx context.Context, change Change) (commit string, err er
 		}
 		return guard()
 	}
-	if err := change.check(); err != nil {
-		return "", err
-	}
-	open := false
 	for range rounds {
-		var posted, again bool
-		commit, posted, again, err = c.pushOnce(ctx, change)
-		open = open || posted && remote.Unsure(err)
-		if err == nil {
-			return commit, nil
-		}
-		if !again {
-			return "", opened(err, open)
+		var again bool
+		if commit, again, err = c.pushOnce(ctx, change); !again {
+			return commit, err
 		}
 	}
-	return "", opened(fmt.Errorf("%s: gave up after %d attempts: %w", c.Name, rounds, err), open)
+	return "", fmt.Errorf("%s: gave up after %d attempts: %w", c.Name, rounds, err)
 }
 
-type openError struct{ error }
-
-func (e openError) Unwrap() error { return e.error }
-
-func opened(err error, open bool) error {
-	if open {
-		return openError{err}
-	}
-	return err
-}
-
-// Open reports whether a push which failed may have made its commit all the
-// same.
-func Open(err error) bool {
-	var e openError
-	return errors.As(err, &e)
-}
-
-func (ch Change) check() error {
-	if err := CheckID(ch.Repo); err != nil {
-		return err
-	}
-	if strings.TrimSpace(ch.Summary) == "" {
-		return &remote.Error{What: "a commit needs a summary", Usage: true}
-	}
-	seen := map[string]bool{}
-	for _, f := range ch.Files {
-		if err := CheckPath(f.Path); err != nil {
-			return err
-		}
-		if seen[f.Path] {
-			return &remote.Error{What: fmt.Sprintf("path %q occurs twice in a commit", f.Path), Usage: true}
-		}
-		seen[f.Path] = true
-	}
-	return nil
-}
-
-// pushOnce is one round: posted reports that a commit was requested, and again
-// that another round may help.
-func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, posted, again bool, err error) {
+// pushOnce is one round; again reports that another one may help.
+func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, again bool, err error) {
 	p := push{Client: c, Change: change}
-	if p.parent, err = c.Head(ctx, change.Repo, change.Revision); err != nil {
-		return "", false, false, err
+	if p.parent, err = c.Head(ctx, change.Repo); err != nil {
+		return "", false, err
 	}
 	if err := p.compare(ctx); err != nil {
-		return "", false, false, err
+		return "", false, err
 	}
 	if len(p.send)+len(p.gone) == 0 {
-		return p.parent, false, false, nil
+		return p.parent, false, nil
 	}
 	if err := p.preupload(ctx); err != nil {
-		return "", false, false, err
+		return "", false, err
 	}
 	if len(p.regular)+len(p.large)+len(p.gone) == 0 {
-		return p.parent, false, false, nil
+		return p.parent, false, nil
 	}
 	if err := p.upload(ctx); err != nil {
-		return "", false, false, err
+		return "", false, err
 	}
 	if err := p.Guard(); err != nil {
-		return "", false, false, err
-	}
-	if p.Fence != nil {
-		if err := p.Fence(); err != nil {
-			return "", false, false, err
-		}
+		return "", false, err
 	}
 	commit, err = p.commit(ctx)
 	switch {
 	case err == nil || ctx.Err() != nil:
-		return commit, true, false, err
+		return commit, false, err
 	case remote.Status(err) == http.StatusPreconditionFailed: // another commit was made meanwhile
-		return "", true, true, err
+		return "", true, err
 	case !remote.Unsure(err):
-		return "", true, false, err
+		return "", false, err
 	}
 	// It may have been made, or may still be in progress: look again.
 	var unsure *remote.Error
 	errors.As(err, &unsure)
 	select {
 	case <-ctx.Done():
-		return "", true, false, err
+		return "", false, err
 	case <-time.After(max(change.Settle, unsure.After)):
-		return "", true, true, err
+		return "", true, err
 	}
 }
 
@@ -173,7 +113,7 @@ type push struct {
 
 // compare finds the files to send and the files to delete.
 func (p *push) compare(ctx context.Context) error {
-	tree, err := p.Tree(ctx, p.Repo, p.Revision)
+	tree, err := p.Tree(ctx, p.Repo)
 	if err != nil {
 		return err
 	}
@@ -226,7 +166,7 @@ func (p *push) preupload(ctx context.Context) error {
 			Files []preuploaded `json:"files"`
 		}
 		err := remote.Again(ctx, func() error {
-			return p.web().Post(ctx, p.api(p.Repo, "preupload", url.PathEscape(p.Revision)), ask, &answer)
+			return p.web().Post(ctx, p.api(p.Repo, "preupload", branch), ask, &answer)
 		})
 		if err != nil {
 			return err

@@ -1,7 +1,6 @@
 package hfhub
 
 import (
-	"bytes"
 	"crypto/sha1" //nolint:gosec // git's name of a file's content
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,12 +16,6 @@ type File struct {
 	Size    int64
 	SHA256  string // hex, of what Content gives
 	Content io.ReaderAt
-}
-
-// Bytes returns a small file.
-func Bytes(path string, data []byte) File {
-	sum := sha256.Sum256(data)
-	return File{Path: path, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Content: bytes.NewReader(data)}
 }
 
 func (f File) reader() *io.SectionReader { return io.NewSectionReader(f.Content, 0, f.Size) }

@@ -36,12 +36,13 @@ type Faults struct {
 
 	EmptyCommitURL   bool
 	NoCommitOID      bool
-	CommitRefused    int // with this code, each time
-	AppliedThen500   int // commits that are made, and answered with 500
-	AppliedThen      int // commits are made, and answered with this code
-	DropAfterCommit  int // commits that are made, and not answered
-	DropBeforeCommit int // commits that are neither
-	Intruders        int // commits by another client just before ours
+	CommitRefused    int    // with this code, each time
+	AppliedThen500   int    // commits that are made, and answered with 500
+	AppliedThen      int    // commits are made, and answered with this code
+	DropAfterCommit  int    // commits that are made, and not answered
+	DropBeforeCommit int    // commits that are neither
+	Committed        func() // called when a commit was made, before the answer
+	Intruders        int    // commits by another client just before ours
 
 	Busy          int // times that each address answers 429 first
 	PutFails      int // times that storage answers 503 first

@@ -206,6 +206,9 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 		clear(files)
 		maps.Copy(files, c.files)
 	})
+	if h.faults.Committed != nil {
+		h.faults.Committed()
+	}
 	switch {
 	case h.faults.AppliedThen != 0:
 		fail(w, h.faults.AppliedThen, "", "refused")

@@ -1,11 +1,9 @@
 """Run the Hugging Face client and our own against our test server of its hub: both
-must create the same repository, and `datasets` and DuckDB must read what
-`rollmill submit --backend hub` pushed.
+must create the same repository.
 
     HF_ENDPOINT=URL HF_TOKEN=TOKEN python check.py FOLDER
 
-FOLDER has the files that our client pushed to acme/ours. submit pushed
-acme/rollouts.
+FOLDER has the files that our client pushed to acme/ours.
 """
 
 import os
@@ -18,8 +16,6 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 cache = tempfile.TemporaryDirectory()
 os.environ["HF_HOME"] = cache.name
 
-import datasets
-import duckdb
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
@@ -83,24 +79,4 @@ for repo in (theirs, ours):
     got = pathlib.Path(snapshot_download(repo, repo_type="dataset"))
     for p in files:
         assert (got / p.relative_to(folder)).read_bytes() == p.read_bytes(), p
-
-# The files that submit pushed, according to the dataset card.
-datasets.disable_progress_bars()
-rows = datasets.load_dataset("acme/rollouts")
-assert set(rows) == {"train", "validation"}, rows
-whole = [r for split in rows.values() for r in split]
-assert len(whole) == 12 and all(len(r["messages"][1]["token_ids"]) == 2 for r in whole)
-assert not {r["example_id"] for r in rows["train"]} & {r["example_id"] for r in rows["validation"]}
-pairs = datasets.load_dataset("acme/rollouts", "trl-preference")
-assert sum(len(s) for s in pairs.values()) == 3
-for r in (r for s in pairs.values() for r in s):
-    assert r["chosen"] != r["rejected"] and r["prompt"][-1]["role"] == "user"
-# The sequences hold the tokens of the rows, each once, with its log probability.
-trained = sorted((r["trajectory_id"], m["token_ids"], m["logprobs"]) for r in whole for m in r["messages"] if m["sampled"])
-told = sorted((r["trajectory_id"], [i for i, m in zip(r["response_ids"], r["loss_mask"]) if m], [p for p, m in zip(r["logprobs"], r["loss_mask"]) if m])
-              for split in datasets.load_dataset("acme/rollouts", "sequences").values() for r in split)
-assert told == trained and len(told) == 12, (told, trained)
-got = snapshot_download("acme/rollouts", repo_type="dataset")
-count, mean = duckdb.sql(f"SELECT count(*), avg(reward) FROM '{got}/data/trajectories/*.parquet'").fetchall()[0]
-assert count == 12 and abs(mean - 0.5) < 1e-9, (count, mean)
-print(f"huggingface_hub, datasets and DuckDB agree over {len(files)} files and {len(whole)} rows")
+print(f"huggingface_hub agrees over {len(files)} files")
