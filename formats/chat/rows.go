@@ -8,39 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Message is a chat message. As JSON it is the API's; Template is the form for
-// chat templates.
-type Message struct {
-	Role       string     `json:"role"`
-	Content    string     `json:"content"`
-	Name       string     `json:"name,omitempty"`
-	Reasoning  string     `json:"-"`
-	Weight     *float64   `json:"-"` // in the loss, where a form says it; nil for 1
-	ToolCallID string     `json:"tool_call_id,omitempty"`
-	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
-}
-
-// ToolCall is a call that the model made; its arguments are JSON text.
-type ToolCall struct {
-	Type     string   `json:"type"`
-	ID       string   `json:"id,omitempty"`
-	Function Function `json:"function"`
-}
-
-// Function is the function that a tool call names.
-type Function struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-// ToolCalls converts tool calls; nil for none.
-func ToolCalls(calls []formats.ToolCall) (out []ToolCall) {
-	for _, c := range calls {
-		out = append(out, ToolCall{"function", c.ID, Function{c.Name, c.Arguments}})
-	}
-	return out
-}
-
 // Preference is a row of a preference dataset. Chosen and Rejected are the
 // policy's answers to the same prompt.
 type Preference struct {
@@ -95,11 +62,6 @@ const (
 	Unscored = "unscored" // an answer, and no reward by which it is chosen
 	Branches = "branches" // something was sampled outside the main path, and a row holds one path
 	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
-
-	// arguments of a tool call that are not a JSON object of Unicode text, which chat templates need
-	BadArguments = "arguments"
-	BadNumbers   = "numbers" // a number in such arguments that Hugging Face datasets would change, in Parquet, too
-	Tools        = "tools"   // tools that the form cannot hold
 )
 
 // tolerance is the largest difference of rewards that counts as a tie.
@@ -147,7 +109,7 @@ func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
 			continue
 		}
 		path := t.Main()
-		messages, ok := convert(t, path[:at])
+		messages, ok := textMessages(t, path[:at])
 		if !ok {
 			return p, Parts
 		}
@@ -203,26 +165,12 @@ func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason str
 	case sampled > here:
 		return nil, nil, "", Branches
 	}
-	prompt, ok := convert(t, path[:at])
-	answer, fine := convert(t, path[at:at+1])
+	prompt, ok := textMessages(t, path[:at])
+	answer, fine := textMessages(t, path[at:at+1])
 	if !ok || !fine {
 		return nil, nil, "", Parts
 	}
 	return prompt, answer, ToolsOf(t, path[at]), ""
-}
-
-func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
-	out := make([]Message, 0, len(path))
-	for _, i := range path {
-		m := &t.Messages[i]
-		if !IsText(m) {
-			return nil, false
-		}
-		content, _ := Text(m)
-		out = append(out, Message{Role: m.Role, Content: content, Name: m.Name, Reasoning: m.Reasoning,
-			ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
-	}
-	return out, true
 }
 
 func equal(a, b Message) bool {

@@ -173,7 +173,7 @@ func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	if reason != "" {
 		return c, reason
 	}
-	messages, ok := convert(t, path)
+	messages, ok := textMessages(t, path)
 	if !ok {
 		return c, Parts
 	}

@@ -65,19 +65,6 @@ type templateFunction struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-func (m *Message) template(marked bool) (out jsontext.Raw, reason string) {
-	t := templateMessage{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
-		Weight: m.Weight, JSON: marked && (len(m.ToolCalls) > 0 || dated(m.Content))}
-	for _, c := range m.ToolCalls {
-		object, why := arguments(c.Function.Arguments)
-		if why != "" {
-			object, reason = text(c.Function.Arguments), why
-		}
-		t.ToolCalls = append(t.ToolCalls, templateCall{c.Type, c.ID, templateFunction{c.Function.Name, object}})
-	}
-	return jsontext.Raw(encode(t)), reason
-}
-
 // dated reports whether Arrow may take a text for a time: it converts a column
 // of which every text is one.
 func dated(s string) bool { return len(s) >= 10 && s[4] == '-' && s[7] == '-' }

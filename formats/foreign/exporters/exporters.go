@@ -255,8 +255,8 @@ func One[T any](row func(x *Item) (T, string)) func(*Item) []T {
 	}
 }
 
-// NoMessages is why a trajectory without messages is skipped.
-const NoMessages = "no_messages"
+// noMessages is why a trajectory without messages is skipped.
+const noMessages = "no_messages"
 
 // EachRow returns a function that makes a row from each trajectory of an item that
 // has messages.
@@ -264,7 +264,7 @@ func EachRow[T any](row func(t *formats.Trajectory, x *Item) T) func(*Item) []T 
 	return func(x *Item) (out []T) {
 		for i := range x.Rows {
 			if len(x.Rows[i].Messages) == 0 {
-				x.Skip(NoMessages)
+				x.Skip(noMessages)
 				continue
 			}
 			out = append(out, row(&x.Rows[i], x))

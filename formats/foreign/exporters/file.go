@@ -17,11 +17,8 @@ const (
 	JSONL       Extension = ".jsonl"
 	Parquet     Extension = ".parquet"
 	CSV         Extension = ".csv"
-	Arrow       Extension = ".arrow"  // Arrow IPC, file format
 	ArrowStream Extension = ".arrows" // Arrow IPC, streaming format
-	MessagePack Extension = ".bin"    // one MessagePack value
-	TOML        Extension = ".toml"
-	Folder      Extension = "/" // a folder of documents
+	Folder      Extension = "/"       // a folder of documents
 )
 
 // Streams reports whether a file can be read from its beginning on, and so be
@@ -117,11 +114,11 @@ func FormatsOf(files []File) (out []Format) {
 
 const hexDigits = "0123456789abcdef"
 
-// FileName returns an id as the name of a file: letters, digits and -_. stand
+// fileName returns an id as the name of a file: letters, digits and -_. stand
 // for themselves, a dot not at the beginning; every other byte is ~ and two hex
 // digits. Different ids have different names; on a disk that ignores case, those
 // that differ in case only may collide, which Create reports.
-func FileName(id string) string {
+func fileName(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
 		c := id[i]

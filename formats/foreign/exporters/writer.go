@@ -192,7 +192,7 @@ func (d *documents) Give(x *Item) error {
 	for i := range x.Rows {
 		t := &x.Rows[i]
 		if len(t.Messages) == 0 {
-			x.Skip(NoMessages)
+			x.Skip(noMessages)
 			continue
 		}
 		var err error
@@ -201,7 +201,7 @@ func (d *documents) Give(x *Item) error {
 		}
 		d.rows++
 		d.size += int64(len(d.buf))
-		if err := d.put(FileName(t.TrajectoryID)+d.extension, d.buf); err != nil {
+		if err := d.put(fileName(t.TrajectoryID)+d.extension, d.buf); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // rows are attempts at, each once, in the order of the rows.
 var Exporter = exporters.Format{
 	Name: "harbor-dataset", For: exporters.Viewing, Help: "Harbor's manifest dataset.toml: the names and digests of the tasks that were attempted",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.TOML}, Other: newManifest,
+	Of: exporters.Rows, Exports: []exporters.Extension{".toml"}, Other: newManifest,
 	Reads: func(column string) bool { return column == "example" },
 	Notes: "Rows of tasks that are not Harbor's are counted as no_harbor_task, and those whose task has no name as no_org_name.\n",
 }

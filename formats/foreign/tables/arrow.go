@@ -17,7 +17,7 @@ import (
 // ArrowFile writes Arrow's file format.
 var ArrowFile = exporters.Format{
 	Name: "arrow", For: exporters.Tables, Help: "our rows in Arrow's file format, all columns", Of: exporters.Rows,
-	Exports: []exporters.Extension{exporters.Arrow},
+	Exports: []exporters.Extension{".arrow"},
 	Other:   open(false),
 }
 

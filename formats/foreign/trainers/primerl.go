@@ -38,7 +38,7 @@ import (
 var PrimeRL = exporters.Format{
 	Name: "prime-rl", Use: validate.ForGRPO, Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
 		"probabilities, advantages and weights, as rollouts/step_N/rank_0.bin", For: exporters.Training,
-	Of: exporters.Rows, Files: []exporters.Extension{exporters.MessagePack}, Other: begin, Loss: sequences.TokenMean,
+	Of: exporters.Rows, Files: []exporters.Extension{".bin"}, Other: begin, Loss: sequences.TokenMean,
 	Credit: exporters.OfLosses, Form: 2,
 }
 

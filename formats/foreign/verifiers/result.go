@@ -102,7 +102,7 @@ type steps struct{ importers.Draft }
 // plain reads the prompt and the completion: messages, or texts.
 func (s *steps) plain(o jsontext.Object) {
 	for _, key := range []string{"prompt", "completion"} {
-		for _, m := range messages(key, o.Get(key)) {
+		for _, m := range messagesOf(key, o.Get(key)) {
 			at := len(s.Messages)
 			if key == "completion" && m.Role == "assistant" {
 				s.Sampled(m.Message, formats.Call{Target: true})
@@ -114,9 +114,9 @@ func (s *steps) plain(o jsontext.Object) {
 	}
 }
 
-// messages reads a list of messages, or a text: of the user, or of the model in
+// messagesOf reads a list of messages, or a text: of the user, or of the model in
 // a completion.
-func messages(field string, v []byte) []importers.Read {
+func messagesOf(field string, v []byte) []importers.Read {
 	role := "user"
 	if field == "completion" {
 		role = "assistant"
@@ -136,7 +136,7 @@ func messages(field string, v []byte) []importers.Read {
 // step adds a step: it has the whole prompt of a call, and its answer.
 func (s *steps) step(raw []byte) {
 	o := must.Object("step", raw)
-	prompt, answers := messages("prompt", o.Get("prompt")), messages("completion", o.Get("completion"))
+	prompt, answers := messagesOf("prompt", o.Get("prompt")), messagesOf("completion", o.Get("completion"))
 	s.follow(prompt)
 	for i, m := range answers {
 		at := len(s.Messages)

@@ -1,0 +1,75 @@
+package chat
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Message is a chat message. As JSON it is the API's; Template is the form for
+// chat templates.
+type Message struct {
+	Role       string     `json:"role"`
+	Content    string     `json:"content"`
+	Name       string     `json:"name,omitempty"`
+	Reasoning  string     `json:"-"`
+	Weight     *float64   `json:"-"` // in the loss, where a form says it; nil for 1
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
+}
+
+// ToolCall is a call that the model made; its arguments are JSON text.
+type ToolCall struct {
+	Type     string   `json:"type"`
+	ID       string   `json:"id,omitempty"`
+	Function Function `json:"function"`
+}
+
+// Function is the function that a tool call names.
+type Function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// ToolCalls converts tool calls; nil for none.
+func ToolCalls(calls []formats.ToolCall) (out []ToolCall) {
+	for _, c := range calls {
+		out = append(out, ToolCall{"function", c.ID, Function{c.Name, c.Arguments}})
+	}
+	return out
+}
+
+// Why messages are in no row of a chat template.
+const (
+	// arguments of a tool call that are not a JSON object of Unicode text, which chat templates need
+	BadArguments = "arguments"
+	BadNumbers   = "numbers" // a number in such arguments that Hugging Face datasets would change, in Parquet, too
+	Tools        = "tools"   // tools that the form cannot hold
+)
+
+// textMessages returns the messages of a path, unless one has content that is not text.
+func textMessages(t *formats.Trajectory, path []int) ([]Message, bool) {
+	out := make([]Message, 0, len(path))
+	for _, i := range path {
+		m := &t.Messages[i]
+		if !IsText(m) {
+			return nil, false
+		}
+		content, _ := Text(m)
+		out = append(out, Message{Role: m.Role, Content: content, Name: m.Name, Reasoning: m.Reasoning,
+			ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
+	}
+	return out, true
+}
+
+func (m *Message) template(marked bool) (out jsontext.Raw, reason string) {
+	t := templateMessage{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
+		Weight: m.Weight, JSON: marked && (len(m.ToolCalls) > 0 || dated(m.Content))}
+	for _, c := range m.ToolCalls {
+		object, why := arguments(c.Function.Arguments)
+		if why != "" {
+			object, reason = text(c.Function.Arguments), why
+		}
+		t.ToolCalls = append(t.ToolCalls, templateCall{c.Type, c.ID, templateFunction{c.Function.Name, object}})
+	}
+	return jsontext.Raw(encode(t)), reason
+}
