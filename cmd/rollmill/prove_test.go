@@ -47,11 +47,11 @@ func rowsIn[T any](name string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenForeign(f, info.Size(), name, 0)
+	file, err := parquet.Open(f, info.Size(), name)
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := parquet.NewForeignReader[T](file, func(string) bool { return true }, 0, file.Rows())
+	r, err := parquet.NewReader[T](file, 0, file.Rows())
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (k *footers) remote(src storage.Reader, p manifest.Part, place string) (*pa
 	if end != nil {
 		return layout.OpenAgain(src, p.Bytes, place, fetchAhead, end)
 	}
-	f, err := layout.OpenAhead(src, p.Bytes, place, fetchAhead, layout.Codecs)
+	f, err := layout.OpenAhead(src, p.Bytes, place, fetchAhead)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -76,12 +75,12 @@ func TestAValueThatDoesNotFitIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := reader.OpenForeign(bytes.NewReader(file.Bytes()), int64(file.Len()), "f.parquet", 0)
+		f, err := parquet.Open(bytes.NewReader(file.Bytes()), int64(file.Len()), "f.parquet")
 		if err != nil {
 			t.Fatal(err)
 		}
 		first := rapid.IntRange(0, at).Draw(t, "first")
-		r, _, err := reader.NewForeignReader[narrowRow](f, func(string) bool { return true }, int64(first), int64(n-first))
+		r, err := parquet.NewReader[narrowRow](f, int64(first), int64(n-first))
 		buf := make([]narrowRow, rapid.IntRange(1, 5000).Draw(t, "at once"))
 		for err == nil {
 			clear(buf)

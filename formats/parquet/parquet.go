@@ -27,19 +27,9 @@ func Open(src io.ReaderAt, size int64, name string) (*File, error) {
 	return layout.Open(src, size, name)
 }
 
-// OpenForeign is reader.OpenForeign.
-func OpenForeign(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
-	return reader.OpenForeign(src, size, name, limit)
-}
-
 // NewReader is reader.NewReader.
 func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 	return reader.NewReader[T](f, first, rows)
-}
-
-// NewForeignReader is reader.NewForeignReader.
-func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T], map[string]bool, error) {
-	return reader.NewForeignReader[T](f, wanted, first, rows)
 }
 
 // JSON is reader.JSON.

@@ -119,7 +119,7 @@ func TestEveryTypeBecomesJSON(t *testing.T) {
 	}
 }
 
-// parquet-go decodes such pages to garbage: see TestLZ4RawIsRefused.
+// parquet-go decodes such pages to garbage: see TestLZ4RawIsRead.
 func TestLZ4RawPagesThatCompressWell(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "q", Type: arrow.BinaryTypes.String}}, nil)
 	text := strings.Repeat("the same words again ", 200)

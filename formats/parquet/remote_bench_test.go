@@ -39,7 +39,7 @@ func BenchmarkScanRemote(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	src := &distant{counting{ReaderAt: bytes.NewReader(data)}}
 	for b.Loop() {
-		f, err := layout.OpenAhead(src, int64(len(data)), "bench", 48<<20, layout.Codecs)
+		f, err := layout.OpenAhead(src, int64(len(data)), "bench", 48<<20)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func TestPartsAreFetchedAhead(t *testing.T) {
 
 func openSlow(t *testing.T, src *slow) *layout.File {
 	t.Helper()
-	f, err := layout.OpenAhead(src, src.ReaderAt.(*bytes.Reader).Size(), "x", slowLimit, layout.Codecs)
+	f, err := layout.OpenAhead(src, src.ReaderAt.(*bytes.Reader).Size(), "x", slowLimit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func rowsFrom[T any](t testing.TB, src io.ReaderAt, size, ahead, first, rows int
 	var f *layout.File
 	var err error
 	if ahead > 0 {
-		f, err = layout.OpenAhead(src, size, "x", ahead, layout.Codecs)
+		f, err = layout.OpenAhead(src, size, "x", ahead)
 	} else {
 		f, err = layout.Open(src, size, "x")
 	}
@@ -142,7 +142,7 @@ func TestPassedBytesAreGarbage(t *testing.T) {
 	data := large()
 	const limit = 6 << 20
 	src := &buffers{counting: counting{ReaderAt: bytes.NewReader(data)}}
-	f, err := layout.OpenAhead(src, int64(len(data)), "x", limit, layout.Codecs)
+	f, err := layout.OpenAhead(src, int64(len(data)), "x", limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestAFailedPieceIsReported(t *testing.T) {
 	for _, requests := range []int64{1, 5, 20} {
 		src := &losing{ReaderAt: bytes.NewReader(data)}
 		src.left.Store(requests)
-		f, err := layout.OpenAhead(src, int64(len(data)), "x", 2<<20, layout.Codecs)
+		f, err := layout.OpenAhead(src, int64(len(data)), "x", 2<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestLightRowsHoldHalf(t *testing.T) {
 	held := func(files int) (most int64) {
 		readers := make([]*reader.Reader[row], files)
 		for i := range readers {
-			f, err := layout.OpenAhead(bytes.NewReader(data), int64(len(data)), "x", limit, layout.Codecs)
+			f, err := layout.OpenAhead(bytes.NewReader(data), int64(len(data)), "x", limit)
 			if err != nil {
 				t.Fatal(err)
 			}

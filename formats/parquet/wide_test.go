@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/rollmill/rollmill/formats/parquet/reader"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -49,7 +49,7 @@ func wideFile(t testing.TB, n int, parent string, change func(*format.FileMetaDa
 // that compares each with each would make this test take a minute.
 func TestManyColumns(t *testing.T) {
 	data := wideFile(t, 100_000, "", nil)
-	f, err := reader.OpenForeign(bytes.NewReader(data), int64(len(data)), "wide.parquet", 0)
+	f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "wide.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestTooManyColumnsAreRefused(t *testing.T) {
 		"100001":  wideFile(t, 100_000+1, "", nil),
 		"1000000": schemaOnly(t, 1_000_000),
 	} {
-		f, err := reader.OpenForeign(bytes.NewReader(data), int64(len(data)), "wide.parquet", 0)
+		f, err := layout.Open(bytes.NewReader(data), int64(len(data)), "wide.parquet")
 		want := `"wide.parquet": it has ` + what + " columns, with groups of columns; at most 100000 are read"
 		if f != nil || !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s columns: %v", what, err)
@@ -97,7 +97,7 @@ func TestLongPathsAreRefused(t *testing.T) {
 	noRows := func(m *format.FileMetaData) { m.NumRows, m.RowGroups = 0, nil }
 	data := wideFile(t, 1000, strings.Repeat("x", 17<<10), noRows)
 	before := allocated()
-	_, err := reader.OpenForeign(bytes.NewReader(data), int64(len(data)), "wide.parquet", 0)
+	_, err := layout.Open(bytes.NewReader(data), int64(len(data)), "wide.parquet")
 	took := allocated() - before
 	if !errors.Is(err, fault.ErrInvalid) || !strings.Contains(err.Error(), "more than 16 MiB") || took > 4<<20 {
 		t.Errorf("%d bytes allocated: %v", took, err)

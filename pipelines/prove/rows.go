@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/layout"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -217,16 +218,18 @@ func each[T any](ctx context.Context, b *storage.Bucket, name string, columns []
 		return err
 	}
 	defer src.Close() // read only
-	f, err := parquet.OpenForeign(src, src.Size(), name, 0)
+	f, err := parquet.Open(src, src.Size(), name)
 	if err != nil {
 		return err
 	}
-	wanted := func(c string) bool { return len(columns) == 0 || slices.Contains(columns, c) }
-	r, _, err := parquet.NewForeignReader[T](f, wanted, 0, f.Rows())
+	r, err := parquet.NewReader[T](f, 0, f.Rows())
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if len(columns) > 0 {
+		r.Choose(func(l *layout.Leaf) bool { return l.Under(columns) })
+	}
 	for {
 		buf := make([]T, atOnce)
 		n, err := r.Read(buf)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -62,11 +63,21 @@ type Echo struct {
 
 const block = 64 // rows that are read together
 
+// given is a row of a file, which may lack its number.
+type given struct {
+	EchoRow
+	Sequence int32 `parquet:"sequence,optional"`
+}
+
 // OpenEcho reads the ids of a file of EchoRow.
 func OpenEcho(src io.ReaderAt, size int64, name string) (*Echo, error) {
-	rows, err := parquet.OpenForeign(src, size, name, 0)
+	rows, err := parquet.Open(src, size, name)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.Contains(rows.Columns(), "trajectory_id") {
+		return nil, fault.Invalid(name, "write a row for each row of the sequences, with its trajectory_id and sequence", nil,
+			"it has no column trajectory_id")
 	}
 	f := &Echo{rows: rows, at: map[string][]int64{}}
 	return f, f.index()
@@ -94,17 +105,15 @@ func (f *Echo) Columns() (map[string]bool, error) {
 
 // index notes the rows of each trajectory.
 func (f *Echo) index() error {
-	r, has, err := parquet.NewForeignReader[EchoRow](f.rows, func(c string) bool { return c == "trajectory_id" }, 0, f.rows.Rows())
+	type id struct {
+		TrajectoryID string `parquet:"trajectory_id"`
+	}
+	r, err := parquet.NewReader[id](f.rows, 0, f.rows.Rows())
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if !has["trajectory_id"] {
-		return fault.Invalid(f.rows.Name(),
-			"write a row for each row of the sequences, with its trajectory_id and sequence", nil,
-			"it has no column trajectory_id")
-	}
-	rows := make([]EchoRow, block)
+	rows := make([]id, block)
 	for n := int64(0); n < f.rows.Rows(); {
 		got, err := r.Read(rows)
 		for _, row := range rows[:got] {
@@ -136,12 +145,12 @@ func (f *Echo) Of(id string) (out []EchoRow, err error) {
 // read reads the block that begins with a row.
 func (f *Echo) read(first int64) error {
 	n := min(block, f.rows.Rows()-first)
-	r, _, err := parquet.NewForeignReader[EchoRow](f.rows, func(string) bool { return true }, first, n)
+	r, err := parquet.NewReader[given](f.rows, first, n)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	rows := make([]EchoRow, n)
+	rows := make([]given, n)
 	for got := 0; got < len(rows); {
 		k, err := r.Read(rows[got:])
 		if got += k; err != nil && !errors.Is(err, io.EOF) {
@@ -150,6 +159,10 @@ func (f *Echo) read(first int64) error {
 			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), first+int64(got), err)
 		}
 	}
-	f.first, f.kept = first, rows
+	f.first, f.kept = first, make([]EchoRow, n)
+	for i := range rows {
+		f.kept[i] = rows[i].EchoRow
+		f.kept[i].Sequence = rows[i].Sequence
+	}
 	return nil
 }

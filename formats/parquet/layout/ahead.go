@@ -9,8 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/parquet-go/parquet-go/format"
-
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -24,13 +22,13 @@ const (
 	PageGap = HeavyBytes / 2
 )
 
-// OpenAhead is OpenCodecs with File.Ahead set to a limit, for a source in which each read is a
+// OpenAhead is Open with File.Ahead set to a limit, for a source in which each read is a
 // request: it keeps what was read for the footer, so that a small file needs no
 // other request. A few adjacent rows then cost at most two further requests in
 // most files of a Writer. In files whose row groups have tens of MB, such as those
 // of other tools, they cost a request for each large column, all at once: to read
 // what lies between would take longer.
-func OpenAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []format.CompressionCodec) (*File, error) {
+func OpenAhead(src io.ReaderAt, size int64, name string, limit int64) (*File, error) {
 	end := Extent{Off: max(0, size-guess), End: max(0, size)}
 	end.Data = make([]byte, end.End-end.Off)
 	if err := ReadAt(src, end.Data, end.Off); err != nil {
@@ -39,13 +37,13 @@ func OpenAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []f
 		}
 		return nil, err
 	}
-	return openWith(src, size, name, limit, end, codecs)
+	return openWith(src, size, name, limit, end)
 }
 
 // OpenAgain is OpenAhead for a file that was opened before, without a request:
 // end is what End returned then.
 func OpenAgain(src io.ReaderAt, size int64, name string, limit int64, end []byte) (*File, error) {
-	return openWith(src, size, name, limit, Extent{size - int64(len(end)), size, end}, Codecs)
+	return openWith(src, size, name, limit, Extent{size - int64(len(end)), size, end})
 }
 
 // End returns what OpenAhead read of the file for its footer; nil if the file was
@@ -58,9 +56,8 @@ func (f *File) End() []byte {
 }
 
 // openWith opens a file whose end is in memory.
-func openWith(src io.ReaderAt, size int64, name string, limit int64, end Extent,
-	codecs []format.CompressionCodec) (*File, error) {
-	f, err := OpenCodecs(&fetched{src, []Extent{end}}, size, name, codecs)
+func openWith(src io.ReaderAt, size int64, name string, limit int64, end Extent) (*File, error) {
+	f, err := Open(&fetched{src, []Extent{end}}, size, name)
 	if err == nil {
 		f.Ahead = limit
 	}

@@ -36,15 +36,24 @@ type File struct {
 // createdBy is the name of this program in the footer of a file.
 const createdBy = "rollmill"
 
-// Codecs are those whose pages can be checked before they are decompressed. LZ4
-// is not among them: parquet-go 0.32 decodes LZ4_RAW pages that shrank below a
-// third of their size to garbage.
-var Codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd}
+// codecs are those whose pages can be checked before they are decompressed.
+var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Zstd, format.Gzip, format.Brotli, format.Lz4Raw}
 
 // Open reads a file's footer. Errors use the name for the file. Any error in
 // the bytes is a fault.Error; errors of src are returned unchanged.
 func Open(src io.ReaderAt, size int64, name string) (*File, error) {
-	return OpenCodecs(src, size, name, Codecs)
+	footer, err := footerBytes(src, size, name)
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fault.Invalid(name, "", err, "truncated")
+		}
+		return nil, err
+	}
+	f := &File{name: name, Src: src, size: size, footerDigest: DigestOf(footer), Budget: defaultBudget(size)}
+	if err := f.Describe(footer); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // At returns the same file, read from another source.
@@ -54,28 +63,12 @@ func (f *File) At(src io.ReaderAt) *File {
 	return &same
 }
 
-// OpenCodecs opens a file whose pages are compressed with some of the codecs.
-func OpenCodecs(src io.ReaderAt, size int64, name string, codecs []format.CompressionCodec) (*File, error) {
-	footer, err := footerBytes(src, size, name)
-	if err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.Invalid(name, "", err, "truncated")
-		}
-		return nil, err
-	}
-	f := &File{name: name, Src: src, size: size, footerDigest: DigestOf(footer), Budget: defaultBudget(size)}
-	if err := f.Describe(footer, codecs); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
 // decoding is held while a footer is decoded: that takes ten times its bytes, and
 // many files are opened at once.
 var decoding sync.Mutex
 
 // Describe sets what the footer says, once it is checked.
-func (f *File) Describe(footer []byte, codecs []format.CompressionCodec) error {
+func (f *File) Describe(footer []byte) error {
 	decoding.Lock()
 	defer decoding.Unlock()
 	meta, err := decodeFooter(footer, f.name)
@@ -99,8 +92,7 @@ func (f *File) Describe(footer []byte, codecs []format.CompressionCodec) error {
 			m := &meta.RowGroups[g].Columns[c].MetaData
 			if !slices.Contains(codecs, m.Codec) {
 				return fault.Invalid(f.name,
-					"write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or "+
-						"lz4_raw, too", nil,
+					"write it with zstd, snappy, gzip, brotli, lz4_raw or no compression", nil,
 					"column %s is compressed with %s, which is not read here", ColumnName(m.PathInSchema), m.Codec)
 			}
 		}

@@ -18,16 +18,14 @@ type Leaf struct {
 	Lists []List  // from the row to the field, outermost first
 	Off   uintptr // of the field in the row, or in an element of the last list
 	Typ   reflect.Type
-	Kind  format.Type // of the field; the column's own, but for a column of another tool
+	Kind  format.Type // of the field; the column's own, or a number of another width
 	Bulk  bool        // the field is a list of numbers: several values are set at once
 
 	Optional bool // the column itself may be null
 	Payload  bool // it belongs to a field with the tag rollmill:"payload"
 
-	Foreign bool                // another tool wrote the column: see NewForeignReader
 	Member  bool                // the field is an element of a list, not one of its columns
-	instant bool                // the field is a timestamp
-	Convert func(*Values) error // of a foreign column whose values are not of the field's kind; else nil
+	Convert func(*Values) error // of a column whose numbers are not of the field's kind; else nil
 }
 
 // List is a repeated level between the row and a leaf.
@@ -50,14 +48,14 @@ var kinds = map[reflect.Kind]format.Type{
 
 // Bind finds the column of every field of a row type. A field that may be null,
 // or is a list, may be missing in the file, which is then older; any other must
-// be there. Shallow leaves come first because they determine the length of
-// lists.
+// be there. Another tool may have written a number in another width, if its values
+// fit. Shallow leaves come first because they determine the length of lists.
 func Bind(t reflect.Type, root *Node) ([]*Leaf, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("rows of type %s cannot be read", t)
 	}
 	var out []*Leaf
-	if err := BindFields(&out, t, root, &Leaf{}); err != nil {
+	if err := bindFields(&out, t, root, &Leaf{}); err != nil {
 		return nil, err
 	}
 	if len(out) == 0 {
@@ -82,18 +80,16 @@ func FirstMakes(leaves []*Leaf) {
 	}
 }
 
-// BindFields binds the fields of a struct at the position in at.
-func BindFields(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
+// bindFields binds the fields of a struct at the position in at.
+func bindFields(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 	for _, f := range schema.FieldsOf(t) {
 		inner := *at
 		inner.Name = strings.TrimPrefix(at.Name+"."+f.Name, ".")
 		inner.Off += f.Offset
-		inner.Payload, inner.instant = at.Payload || f.Payload, f.Instant
+		inner.Payload = at.Payload || f.Payload
 		column, kind := n.Child(f.Name), f.Type.Kind()
 		switch {
-		case at.Foreign && (column == nil || column.null()):
-			continue
-		case column != nil:
+		case column != nil && !column.null():
 		case kind == reflect.Slice || kind == reflect.Pointer || f.Optional:
 			continue
 		case kind == reflect.Struct: // may be missing if each of its columns may be
@@ -111,10 +107,7 @@ func BindFields(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 func bindField(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 	switch {
 	case t.Kind() == reflect.Struct && n.Leaf < 0 && !n.Repeated:
-		if at.Foreign && Annotation(n.Schema) != nil {
-			return fmt.Errorf("column %s is %s, not a group of columns", at.Name, Annotation(n.Schema))
-		}
-		return BindFields(out, t, n, at)
+		return bindFields(out, t, n, at)
 	case t.Kind() == reflect.Slice:
 		return bindList(out, t, n, at)
 	}
@@ -126,22 +119,18 @@ func bindField(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 	if !known {
 		return fmt.Errorf("column %s cannot be read into a %s", at.Name, t)
 	}
-	l := &Leaf{Node: n, Name: at.Name, Lists: at.Lists, Off: at.Off, Typ: t, Kind: kind, Optional: n.Optional,
-		Payload: at.Payload, Foreign: at.Foreign, instant: at.instant}
-	if l.Foreign {
-		if err := l.adapt(); err != nil {
-			return err
-		}
-	} else if n.Leaf < 0 || n.Repeated || n.Kind != kind {
+	convert, ok := n.conversion(kind)
+	if !ok {
 		return fmt.Errorf("column %s is %s, not %s", at.Name, n.Describe(), kind)
 	}
-	*out = append(*out, l)
+	*out = append(*out, &Leaf{Node: n, Name: at.Name, Lists: at.Lists, Off: at.Off, Typ: t, Kind: kind, Optional: n.Optional,
+		Payload: at.Payload, Convert: convert})
 	return nil
 }
 
 func bindList(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 	repeated, element := n.Element()
-	if element == nil || n.Repeated || at.Foreign && !n.isList() {
+	if element == nil || n.Repeated {
 		return fmt.Errorf("column %s is %s, not a list", at.Name, n.Describe())
 	}
 	inner := *at

@@ -147,7 +147,7 @@ func (c *cursor) Entry(p unsafe.Pointer) error {
 			return err
 		}
 	}
-	if def < byte(c.Node.Def) && c.Foreign && c.Member {
+	if def < byte(c.Node.Def) && c.Member {
 		return layout.Unfit(0, layout.NullElement)
 	}
 	c.setFields(unsafe.Add(p, c.Off), 0, 1)
@@ -237,7 +237,7 @@ func (c *cursor) length(l *layout.List) int {
 }
 
 // setNumbers sets the slice at p to the values of a whole list of numbers. They stay
-// in the memory of the page; a null element is 0.
+// in the memory of the page.
 func (c *cursor) setNumbers(p unsafe.Pointer, l *layout.List) error {
 	reps, defs := c.page.Reps, c.page.Defs
 	max := byte(c.Node.Def)
@@ -248,15 +248,7 @@ func (c *cursor) setNumbers(p unsafe.Pointer, l *layout.List) error {
 		end = c.at + layout.PrefixOf(defs[c.at:end], max)
 	}
 	if end < len(reps) && (end == c.at || reps[end] == l.Rep) {
-		if c.Foreign {
-			return layout.Unfit(0, layout.NullElement)
-		}
-		first, err := c.Element(p, l, len(c.Lists)-1) // a null element: from here on one by one
-		if err != nil {
-			return err
-		}
-		c.setFields(first, 0, 1)
-		return nil
+		return layout.Unfit(0, layout.NullElement)
 	}
 	n := end - c.at
 	from, to := c.value, c.value+n

@@ -105,7 +105,7 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 			case def < l.Def:
 				return rows, layout.BadPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+i,
 					reps[c.at+i], def)
-			case c.Foreign && c.Member:
+			case c.Member:
 				return rows, layout.Unfit(0, layout.NullElement)
 			}
 		}

@@ -6,18 +6,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
-
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet/layout"
 	"github.com/rollmill/rollmill/formats/parquet/page"
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-// foreign are the codecs of files of other tools.
-var foreign = append(slices.Clone(layout.Codecs), format.Gzip, format.Brotli, format.Lz4Raw)
 
 // JSON yields each row of a Parquet file of any tool as a JSON object, with its
 // columns in order. NaN and the infinities are Python's words for them, which
@@ -67,7 +61,7 @@ type jsonScan struct {
 }
 
 func newJSONScan(name string, src io.ReaderAt, size int64, unread *[]jsontext.Lost) (*jsonScan, error) {
-	f, err := layout.OpenCodecs(src, size, name, foreign)
+	f, err := layout.Open(src, size, name)
 	if err != nil {
 		if !errors.Is(err, fault.ErrInvalid) {
 			err = fmt.Errorf("read %q: %w", name, err)
