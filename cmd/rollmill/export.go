@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/internal/terminal"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -39,7 +39,7 @@ when all are whole, the documents of a folder one by one.
   rollmill export --in runs/demo/epoch-0/curate --to verifiers --to atif --out exported
   rollmill export --in runs/demo/epoch-0/group --to csv --out - --where 'advantage > 0'`,
 	Body: cli.With(func() *exportSettings {
-		return &exportSettings{ExportOptions: convert.ExportOptions{Choice: chat.Choice{Best: 1}}, In: settings.Source{Does: "read the dataset"},
+		return &exportSettings{ExportOptions: convert.ExportOptions{Choice: trainset.Choice{Best: 1}}, In: settings.Source{Does: "read the dataset"},
 			Place: settings.RunPlace{Heading: plugin.Input}}
 	}, runExport),
 }

@@ -46,8 +46,8 @@ const (
 	Tools        = "tools"   // tools that the form cannot hold
 )
 
-// textMessages returns the messages of a path, unless one has content that is not text.
-func textMessages(t *formats.Trajectory, path []int) ([]Message, bool) {
+// TextMessages returns the messages of a path, unless one has content that is not text.
+func TextMessages(t *formats.Trajectory, path []int) ([]Message, bool) {
 	out := make([]Message, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/randomtest"
 )
@@ -21,7 +21,7 @@ func BenchmarkExport(b *testing.B) {
 		b.Run(f.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				pass := exporters.NewPass([]exporters.File{f}, chat.Choice{}, formats.Tables{}, exporters.Place{
+				pass := exporters.NewPass([]exporters.File{f}, trainset.Choice{}, formats.Tables{}, exporters.Place{
 					Begin: func(string) (io.Writer, error) { return io.Discard, nil },
 					Put:   func(string, string, []byte) error { return nil },
 				})

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/training"
 )
@@ -16,7 +16,7 @@ import (
 func asFile(t *testing.T, f exporters.Format, all [][]formats.Trajectory) string {
 	t.Helper()
 	var out bytes.Buffer
-	pass := exporters.NewPass(exporters.Exports([]exporters.Format{f})[:1], chat.Choice{}, formats.Tables{}, exporters.Place{
+	pass := exporters.NewPass(exporters.Exports([]exporters.Format{f})[:1], trainset.Choice{}, formats.Tables{}, exporters.Place{
 		Begin: func(string) (io.Writer, error) { return &out, nil },
 		Put:   func(_, _ string, data []byte) error { _, err := out.Write(data); return err },
 		Drop:  func(exporters.File, *exporters.Item, string) {}})

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 )
@@ -56,7 +56,7 @@ func written(t *testing.T) map[string][]byte {
 		}
 	}
 	files, dropped := map[string]*bytes.Buffer{}, map[string]map[string]int{}
-	pass := exporters.NewPass(exporters.Exports(only), chat.Choice{}, formats.Tables{}, exporters.Place{
+	pass := exporters.NewPass(exporters.Exports(only), trainset.Choice{}, formats.Tables{}, exporters.Place{
 		Begin: func(name string) (io.Writer, error) { files[name] = &bytes.Buffer{}; return files[name], nil },
 		Put: func(folder, name string, data []byte) error {
 			files[folder+name] = bytes.NewBuffer(bytes.Clone(data))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -22,7 +22,7 @@ func TestImages(t *testing.T) {
 			items, refused, lost := 0, map[string]int{}, map[string]int{}
 			var file bytes.Buffer
 			sink := withImages(f, &file)
-			walk := exporters.NewWalk([]exporters.Format{f}, chat.Choice{}, formats.Tables{})
+			walk := exporters.NewWalk([]exporters.Format{f}, trainset.Choice{}, formats.Tables{})
 			defer walk.Close()
 			for _, group := range seeing() {
 				err := walk.Group(group, func(of exporters.Source, x exporters.Item, reason string) error {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	conversations "github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -39,7 +39,7 @@ func exported(t testing.TB, name string, rows []formats.Trajectory) (string, str
 			continue
 		}
 		var out bytes.Buffer
-		pass := exporters.NewPass(exporters.Exports([]exporters.Format{f})[:1], conversations.Choice{Best: -1}, formats.Tables{}, exporters.Place{
+		pass := exporters.NewPass(exporters.Exports([]exporters.Format{f})[:1], trainset.Choice{Best: -1}, formats.Tables{}, exporters.Place{
 			Begin: func(string) (io.Writer, error) { return &out, nil },
 			Drop:  func(_ exporters.File, _ *exporters.Item, part string) { t.Errorf("%s drops %s", name, part) }})
 		defer pass.Close()

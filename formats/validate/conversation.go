@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 // The checks of conversations, and of what a source may leave out.
@@ -105,7 +106,7 @@ func lastNotAssistant(r *Row, t *formats.Trajectory) bool {
 // refused returns why the whole conversation is no text that trains, or "".
 func (r *Row) refused(t *formats.Trajectory) string {
 	if s := r.shows(); !r.hasWhole && (s.branched || s.foreign) {
-		_, r.whole = chat.Whole(t)
+		_, r.whole = trainset.Whole(t)
 		r.hasWhole = true
 	}
 	return r.whole

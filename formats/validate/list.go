@@ -2,7 +2,7 @@ package validate
 
 import (
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 // All lists every check: of runs and datasets, of attempts, tokens, scores, copies,
@@ -229,11 +229,11 @@ var All = []Check{
 		What: "branches of trajectories",
 		Help: "trajectories branch: retries, sub-agents, compacted histories"},
 	{Name: "branched_answers", Severity: Warning, In: Import, Blocks: answers,
-		row:  ofRows(func(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Branches }),
+		row:  ofRows(func(r *Row, t *formats.Trajectory) bool { return r.refused(t) == trainset.Branches }),
 		Help: "answers were sampled on several branches, and a row of text holds one",
 		Hint: "split the branches into rows of their own, or train on recorded tokens"},
 	{Name: "foreign_answers", Severity: Warning, In: Import, Blocks: forSFT,
-		row:  ofRows(func(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Others }),
+		row:  ofRows(func(r *Row, t *formats.Trajectory) bool { return r.refused(t) == trainset.Others }),
 		Help: "an answer before the last sampled one was not sampled from the model",
 		Hint: "SFT would train on them too: export to chat, which gives them the weight 0, mark them as sampled if they " +
 			"are worth imitating, or cut the conversation there"},

@@ -33,7 +33,7 @@ type Row struct {
 	// What several checks ask of a wide row is found out once.
 	traits    traits
 	hasTraits bool
-	whole     string // why chat.Whole refuses the row
+	whole     string // why trainset.Whole refuses the row
 	hasWhole  bool
 	unread    unread
 	hasUnread bool

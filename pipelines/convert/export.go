@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
@@ -25,19 +25,19 @@ import (
 
 // ExportOptions say what to export, and where to.
 type ExportOptions struct {
-	In          string
-	AcceptGates []string
-	To          []exporters.File
-	Out         string    // a file, a folder, or "-" for Stdout
-	Stdout      io.Writer // of Out "-"
-	Overwrite   bool
-	Lossy       bool
-	Per         sequences.Per        // what counts the same in forms of sequences; "": weights are 1
-	Advantages  exporters.Advantages // with which rows are made
-	chat.Choice                      // of formats of best members
-	Accept      []string             // findings with which rows are written all the same
-	Statuses    []string             // only rows with one of these; none: all
-	Where       string               // only rows for which this expression is true; "": all
+	In              string
+	AcceptGates     []string
+	To              []exporters.File
+	Out             string    // a file, a folder, or "-" for Stdout
+	Stdout          io.Writer // of Out "-"
+	Overwrite       bool
+	Lossy           bool
+	Per             sequences.Per        // what counts the same in forms of sequences; "": weights are 1
+	Advantages      exporters.Advantages // with which rows are made
+	trainset.Choice                      // of formats of best members
+	Accept          []string             // findings with which rows are written all the same
+	Statuses        []string             // only rows with one of these; none: all
+	Where           string               // only rows for which this expression is true; "": all
 
 	Redact   *redaction.Rules // applied before anything else sees a row; nil: none
 	Progress func(rows int64) // is told of rows that were read; nil: nobody

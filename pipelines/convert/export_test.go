@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -331,7 +331,7 @@ func TestScatteredGroups(t *testing.T) {
 	if _, err := shard.Commit(t.Context(), shards.Outcome{}); err != nil || failed != nil {
 		t.Fatal(err, failed)
 	}
-	o := ExportOptions{In: uri, To: files(t, "trl-sft"), Out: filepath.Join(root, "x.jsonl"), Choice: chat.Choice{Best: -1}}
+	o := ExportOptions{In: uri, To: files(t, "trl-sft"), Out: filepath.Join(root, "x.jsonl"), Choice: trainset.Choice{Best: -1}}
 	if _, err := Export(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the rows of a group are not adjacent") {
 		t.Errorf("%v", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -79,7 +79,7 @@ type Registry = plugin.Registry[TrainerSettings, Kind]
 
 // DeclareBest declares which conversations of a group supervised training
 // imitates: 1 by default, a negative number for all. It returns the first setting.
-func DeclareBest(d *plugin.Declarer, c *chat.Choice) *plugin.Setting {
+func DeclareBest(d *plugin.Declarer, c *trainset.Choice) *plugin.Setting {
 	d.OptionalFloat(&c.Floor, "solved-threshold", "imitate only conversations with a reward of at least `X`").ID("solved-threshold").DefaultShown("any reward")
 	return d.Int(&c.Best, "best", "train on the `N` best conversations of each group; -1 for all of them").ID("best")
 }

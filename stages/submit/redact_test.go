@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/redaction"
@@ -97,7 +97,7 @@ func TestABatchWithAKeyIsNotUploaded(t *testing.T) {
 	service := openaitest.New(openaitest.Faults{})
 	t.Cleanup(service.Close)
 	toOpenAI := func() submit.Options {
-		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Poll: time.Millisecond, Choice: chat.Choice{Best: -1}})
+		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Poll: time.Millisecond, Choice: trainset.Choice{Best: -1}})
 		return upload(t, in, tr, err)
 	}
 	toCustomizer, err := customizer.New(customizer.Config{EntityURL: store.URL, DatastoreURL: store.Datastore.URL, APIKey: customizertest.Key,
@@ -166,7 +166,7 @@ func TestRedactedRowsAreSent(t *testing.T) {
 	service := openaitest.New(openaitest.Faults{})
 	t.Cleanup(service.Close)
 	o := func(rules string) submit.Options {
-		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Choice: chat.Choice{Best: -1}})
+		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Choice: trainset.Choice{Best: -1}})
 		o := upload(t, in, tr, err)
 		if rules != "" {
 			o.Redact = loaded(t, rules)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -154,8 +155,8 @@ func (s Source) Help() string {
 // Item is one element of a source.
 type Item struct {
 	Rows   []formats.Trajectory // of Groups, Rows and Top; of Pairs and Labels those that are compared
-	Pair   chat.Preference
-	Single chat.Unpaired
+	Pair   trainset.Preference
+	Single trainset.Unpaired
 
 	Columns formats.FieldNames // of the examples, that have other names than the defaults
 	Weights *sequences.Weights // of the batch's sequences; nil: each has the weight 1

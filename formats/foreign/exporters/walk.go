@@ -5,28 +5,28 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 // Walk iterates over the groups of a batch and its tables once for all formats.
 // Close it.
 type Walk struct {
-	chosen  chat.Imitated
+	chosen  trainset.Imitated
 	top     bool // some format is made from the best members
 	rows    bool // some format is made from single rows
 	columns formats.FieldNames
-	pairs   *chat.Preferences // nil when no format uses them
-	labels  *chat.Labels
+	pairs   *trainset.Preferences // nil when no format uses them
+	labels  *trainset.Labels
 }
 
 // NewWalk returns a walk for some formats. The choice is that of the best members.
-func NewWalk(list []Format, choice chat.Choice, tables formats.Tables) *Walk {
-	w := &Walk{chosen: chat.Imitated{Choice: choice}, columns: tables.Columns, rows: wants(list, Rows), top: wants(list, Top)}
+func NewWalk(list []Format, choice trainset.Choice, tables formats.Tables) *Walk {
+	w := &Walk{chosen: trainset.Imitated{Choice: choice}, columns: tables.Columns, rows: wants(list, Rows), top: wants(list, Top)}
 	if wants(list, Pairs) {
-		w.pairs = chat.NewPreferences(tables)
+		w.pairs = trainset.NewPreferences(tables)
 	}
 	if wants(list, Labels) {
-		w.labels = chat.NewLabels(tables)
+		w.labels = trainset.NewLabels(tables)
 	}
 	return w
 }
@@ -73,13 +73,13 @@ func (w *Walk) Group(rows []formats.Trajectory, to func(of Source, x Item, reaso
 	}
 	if w.pairs != nil {
 		failed = errors.Join(failed,
-			w.pairs.Of(rows, func(p chat.Preference, reason string) error {
+			w.pairs.Of(rows, func(p trainset.Preference, reason string) error {
 				return give(Pairs, Item{Pair: p, Rows: named(rows, p.ChosenID, p.RejectedID)}, reason)
 			}))
 	}
 	if w.labels != nil {
 		failed = errors.Join(failed,
-			w.labels.Of(rows, func(u chat.Unpaired, reason string) error {
+			w.labels.Of(rows, func(u trainset.Unpaired, reason string) error {
 				return give(Labels, Item{Single: u, Rows: named(rows, u.TrajectoryID)}, reason)
 			}))
 	}

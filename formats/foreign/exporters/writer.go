@@ -10,20 +10,20 @@ import (
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Entry describes a file that was written.
 type Entry struct {
-	Name    string        `json:"name"`
-	Rows    int64         `json:"rows"`
-	Bytes   int64         `json:"bytes"`
-	SHA256  string        `json:"sha256"`            // of a folder: of its documents, one after the other
-	Of      string        `json:"of,omitempty"`      // the batch's table that it is made from; "" for the groups themselves
-	Skipped Skipped       `json:"skipped,omitempty"` // those without a row, or their members, by reason
-	Balance *chat.Balance `json:"balance,omitempty"` // of labels
+	Name    string            `json:"name"`
+	Rows    int64             `json:"rows"`
+	Bytes   int64             `json:"bytes"`
+	SHA256  string            `json:"sha256"`            // of a folder: of its documents, one after the other
+	Of      string            `json:"of,omitempty"`      // the batch's table that it is made from; "" for the groups themselves
+	Skipped Skipped           `json:"skipped,omitempty"` // those without a row, or their members, by reason
+	Balance *trainset.Balance `json:"balance,omitempty"` // of labels
 
 	Sequences *sequences.Tally `json:"sequences,omitempty"` // of a form of sequences: the tokens that went in and came out
 }
@@ -56,7 +56,7 @@ func newWriter(f File, tables formats.Tables, place *Place) *Writer {
 	w := &Writer{File: f, place: place, sum: sha256.New(),
 		Entry: Entry{Name: f.File, Of: f.Format.MadeOf(tables), Skipped: Skipped{}}}
 	if f.Format.Of == Labels {
-		w.Balance = &chat.Balance{DesirableWeight: 1, UndesirableWeight: 1}
+		w.Balance = &trainset.Balance{DesirableWeight: 1, UndesirableWeight: 1}
 	}
 	if f.Format.Loss != "" {
 		w.Entry.Sequences = &sequences.Tally{}
@@ -141,7 +141,7 @@ type Pass struct {
 }
 
 // NewPass returns a pass. The choice is that of NewWalk.
-func NewPass(files []File, choice chat.Choice, tables formats.Tables, place Place) *Pass {
+func NewPass(files []File, choice trainset.Choice, tables formats.Tables, place Place) *Pass {
 	p := &Pass{Walk: NewWalk(FormatsOf(files), choice, tables)}
 	for _, f := range files {
 		p.Writers = append(p.Writers, newWriter(f, tables, &place))

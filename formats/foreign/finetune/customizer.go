@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/validate"
 )
@@ -52,7 +53,7 @@ const (
 )
 
 // CustomizerPreferenceOf converts a row of package formats/chat to this format.
-func CustomizerPreferenceOf(pair chat.Preference) (p CustomizerPreference, reason string) {
+func CustomizerPreferenceOf(pair trainset.Preference) (p CustomizerPreference, reason string) {
 	if reason = chat.Unheld(0, pair.Prompt, pair.Chosen, pair.Rejected); reason != "" {
 		return p, reason
 	}
@@ -78,7 +79,7 @@ type Conversation struct {
 
 // ConversationOf returns the row of a group's best member.
 func ConversationOf(rows []formats.Trajectory) (c Conversation, reason string) {
-	best, reason := chat.Best(rows)
+	best, reason := trainset.Best(rows)
 	if reason != "" {
 		return c, reason
 	}

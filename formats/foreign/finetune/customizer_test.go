@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 func member(reward float64, messages ...formats.Message) formats.Trajectory {
@@ -40,7 +40,7 @@ func TestTheBestConversation(t *testing.T) {
 		}
 	}
 	for want, row := range map[string]formats.Trajectory{Blank: member(1, ask("q"), say("")),
-		chat.Empty: member(1, ask("q")), Tools: damaged} {
+		trainset.Empty: member(1, ask("q")), Tools: damaged} {
 		if _, reason := ConversationOf([]formats.Trajectory{row}); reason != want {
 			t.Errorf("%q, want %q", reason, want)
 		}
@@ -72,7 +72,7 @@ func TestReasonsOfSkippedPairs(t *testing.T) {
 		Tools: {member(1, ask("q"), called), member(0, ask("q"), say("b"))},
 		Blank: {member(1, ask("q"), say("")), member(0, ask("q"), say("b"))},
 	} {
-		pair, reason := chat.Pair(rows)
+		pair, reason := trainset.Pair(rows)
 		if reason == "" {
 			_, reason = CustomizerPreferenceOf(pair)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 // OpenAIMessage is a chat message. Content is null when there are tool calls and no
@@ -54,9 +55,9 @@ const openAIHolds = chat.HoldsName | chat.HoldsTools
 
 // SupervisedOf returns the row of a group's best member.
 func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
-	best := chat.Top(rows, 1)
+	best := trainset.Top(rows, 1)
 	if best == nil {
-		return s, chat.NoScore(rows)
+		return s, trainset.NoScore(rows)
 	}
 	t := &rows[best[0]]
 	path := t.Main()
@@ -65,7 +66,7 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	}
 	for i := range t.Messages {
 		if t.Trained(i) && !slices.Contains(path, i) {
-			return s, chat.Branches
+			return s, trainset.Branches
 		}
 	}
 	for _, i := range path {
@@ -74,7 +75,7 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 			return s, reason
 		}
 		if !chat.IsText(m) {
-			return s, chat.Parts
+			return s, trainset.Parts
 		}
 		content, _ := chat.Text(m)
 		out := OpenAIMessage{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
@@ -97,7 +98,7 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 }
 
 // OpenAIPreferenceOf converts a row of package formats/chat to this format.
-func OpenAIPreferenceOf(pair chat.Preference) (p OpenAIPreference, reason string) {
+func OpenAIPreferenceOf(pair trainset.Preference) (p OpenAIPreference, reason string) {
 	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)},
 		Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
 	if reason = chat.Unheld(openAIHolds, pair.Prompt, pair.Chosen, pair.Rejected); reason != "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 func given(parent int32, role, text string) formats.Message {
@@ -52,7 +52,7 @@ func TestReasonsOfSkippedGroups(t *testing.T) {
 	orphan.ToolCallID = "c9"
 	supervised := func(rows ...formats.Trajectory) string { _, r := SupervisedOf(rows); return r }
 	preference := func(rows ...formats.Trajectory) string {
-		pair, reason := chat.Pair(rows)
+		pair, reason := trainset.Pair(rows)
 		if reason == "" {
 			_, reason = OpenAIPreferenceOf(pair)
 		}
@@ -61,13 +61,13 @@ func TestReasonsOfSkippedGroups(t *testing.T) {
 	system := given(-1, "system", "s")
 	user := given(-1, "user", "q")
 	for want, got := range map[string]string{
-		OpenAISame:    preference(attempt(1, user, says(0, "a")), attempt(0, user, says(0, "a"))),
-		chat.Tie:      preference(attempt(1, user, says(0, "a")), attempt(1, user, says(0, "b"))),
-		BlankText:     supervised(attempt(1, user, says(0, ""))),
-		ToolOrder:     supervised(attempt(1, user, orphan, says(1, "a"))),
-		chat.Branches: supervised(attempt(1, user, says(0, "a"), given(-1, "user", "r"), says(2, "b"))),
-		chat.Empty:    supervised(attempt(1, user)),
-		LastRole:      preference(attempt(1, system, says(0, "a")), attempt(0, system, says(0, "b"))),
+		OpenAISame:        preference(attempt(1, user, says(0, "a")), attempt(0, user, says(0, "a"))),
+		trainset.Tie:      preference(attempt(1, user, says(0, "a")), attempt(1, user, says(0, "b"))),
+		BlankText:         supervised(attempt(1, user, says(0, ""))),
+		ToolOrder:         supervised(attempt(1, user, orphan, says(1, "a"))),
+		trainset.Branches: supervised(attempt(1, user, says(0, "a"), given(-1, "user", "r"), says(2, "b"))),
+		trainset.Empty:    supervised(attempt(1, user)),
+		LastRole:          preference(attempt(1, system, says(0, "a")), attempt(0, system, says(0, "b"))),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -88,8 +88,8 @@ func TestImages(t *testing.T) {
 	}
 	rows := []formats.Trajectory{row(&good, "a"), row(&bad, "b")}
 	_, supervised := SupervisedOf(rows)
-	_, preference := chat.Pair(rows)
-	if supervised != chat.Parts || preference != chat.Parts {
+	_, preference := trainset.Pair(rows)
+	if supervised != trainset.Parts || preference != trainset.Parts {
 		t.Errorf("%q, %q", supervised, preference)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -117,7 +117,7 @@ func exported(t *testing.T, f exporters.Format, open func(io.Writer) exporters.S
 	var files [2]bytes.Buffer
 	for i := range files {
 		s := open(&files[i])
-		walk := exporters.NewWalk([]exporters.Format{f}, chat.Choice{}, formats.Tables{})
+		walk := exporters.NewWalk([]exporters.Format{f}, trainset.Choice{}, formats.Tables{})
 		defer walk.Close()
 		items := int64(0)
 		for _, group := range groups {

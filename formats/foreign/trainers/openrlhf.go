@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -70,7 +71,7 @@ type Unpaired struct {
 }
 
 func openRLHFPrompt(x *exporters.Item) (row Prompt, reason string) {
-	p, reason := chat.PromptOf(x.Rows)
+	p, reason := trainset.PromptOf(x.Rows)
 	row = Prompt{Label: formats.AnswerOf(p.Example, x.Columns), DataSource: "rollmill", ExampleID: p.ExampleID}
 	if reason == "" {
 		row.Input, reason = x.Template(p.Prompt)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/randomtest"
@@ -34,7 +34,7 @@ func BenchmarkFile(b *testing.B) {
 	b.ReportAllocs()
 	from, size := busy(b), int64(0)
 	for b.Loop() {
-		pass := exporters.NewPass(exporters.Files([]exporters.Format{trainers.Sequences}), chat.Choice{}, formats.Tables{},
+		pass := exporters.NewPass(exporters.Files([]exporters.Format{trainers.Sequences}), trainset.Choice{}, formats.Tables{},
 			exporters.Place{
 				Begin: func(string) (io.Writer, error) { return io.Discard, nil },
 			})

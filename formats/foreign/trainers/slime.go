@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -85,7 +86,7 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 		x.Skip(NoReward)
 		return nil
 	}
-	prompt, _ := chat.PromptOf([]formats.Trajectory{*t})
+	prompt, _ := trainset.PromptOf([]formats.Trajectory{*t})
 	base := SlimeSample{
 		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...),
 		Label:  formats.AnswerOf(t.Example, x.Columns),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -96,7 +97,7 @@ type conversation struct {
 }
 
 func trlConversation(x *exporters.Item) (row conversation, reason string) {
-	c, reason := chat.Best(x.Rows)
+	c, reason := trainset.Best(x.Rows)
 	row = conversation{Tools: c.Tools, Score: c.Score, TrajectoryID: c.TrajectoryID}
 	if reason == "" {
 		row.Messages, reason = x.Template(c.Messages)
@@ -113,7 +114,7 @@ type prompt struct {
 }
 
 func trlPrompt(x *exporters.Item) (row prompt, reason string) {
-	p, reason := chat.PromptOf(x.Rows)
+	p, reason := trainset.PromptOf(x.Rows)
 	row = prompt{Tools: p.Tools, ExampleID: p.ExampleID, Example: p.Example}
 	if reason == "" {
 		row.Prompt, reason = x.Template(p.Prompt)

@@ -3,6 +3,7 @@ package trainers
 import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/validate"
 )
@@ -60,7 +61,7 @@ type VerlExtra struct {
 // verlRow returns the row of a group. The data source is "rollmill": set a reward
 // function for it with custom_reward_function.
 func verlRow(x *exporters.Item) (r VerlRow, reason string) {
-	prompt, reason := chat.PromptOf(x.Rows)
+	prompt, reason := trainset.PromptOf(x.Rows)
 	if reason != "" {
 		return r, reason
 	}

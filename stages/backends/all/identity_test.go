@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/command"
@@ -38,30 +38,30 @@ func TestIdentities(t *testing.T) {
 			return wrap(art.New(art.Config{Training: art.Training{LearningRate: &zero}}))
 		}, `{"base-model":"\"Qwen/Qwen2.5-7B-Instruct\"","beta":"0","learning-rate":"0"}`},
 		{"openai", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{BaseURL: "http://tune.test/v1", Model: "m", Choice: chat.Choice{Best: 1}}))
+			return wrap(openai.New(openai.Config{BaseURL: "http://tune.test/v1", Model: "m", Choice: trainset.Choice{Best: 1}}))
 		}, `{}`},
 		{"openai all", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{BaseURL: "http://tune.test/v1", Model: "m", Choice: chat.Choice{Best: 3}, Suffix: "s", Seed: &seed, Hyperparameters: map[string]any{"n_epochs": 2}, Validation: 0.1,
+			return wrap(openai.New(openai.Config{BaseURL: "http://tune.test/v1", Model: "m", Choice: trainset.Choice{Best: 3}, Suffix: "s", Seed: &seed, Hyperparameters: map[string]any{"n_epochs": 2}, Validation: 0.1,
 				SplitSeed: 5}))
 		}, `{"best":"3","hyperparameters.n_epochs":"2","job-seed":"7","split-seed":"5","suffix":"\"s\"","validation-share":"0.1"}`},
 		{"openai dpo", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{BaseURL: "http://tune.test/v1", Model: "m", Method: "dpo", Choice: chat.Choice{Best: 3}, SplitSeed: 5}))
+			return wrap(openai.New(openai.Config{BaseURL: "http://tune.test/v1", Model: "m", Method: "dpo", Choice: trainset.Choice{Best: 3}, SplitSeed: 5}))
 		}, `{}`},
 		{"customizer", func() (backends.Trainer, error) {
-			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: chat.Choice{Best: 1}}))
+			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: trainset.Choice{Best: 1}}))
 		}, `{"validation-share":"0.2"}`},
 		{"customizer all", func() (backends.Trainer, error) {
-			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: chat.Choice{Best: -1}, OutputModel: "a/b",
+			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: trainset.Choice{Best: -1}, OutputModel: "a/b",
 				Hyperparameters: map[string]any{"epochs": 2}, DatasetParameters: object, Validation: 0.3, SplitSeed: 9, Project: "p"}))
 		}, `{"best":"-1","dataset-parameters.a":"1","dataset-parameters.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","dataset-parameters.c":"true","hyperparameters.epochs":"2","output-model":"\"a/b\"","split-seed":"9","validation-share":"0.3"}`},
 		{"file", func() (backends.Trainer, error) {
-			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 1}}, place))
+			return wrap(file.New(file.Config{Choice: trainset.Choice{Best: 1}}, place))
 		}, `{}`},
 		{"file all", func() (backends.Trainer, error) {
-			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 4}, AcceptPlainAssistant: true, Kinds: []string{"art"}}, place))
+			return wrap(file.New(file.Config{Choice: trainset.Choice{Best: 4}, AcceptPlainAssistant: true, Kinds: []string{"art"}}, place))
 		}, `{"accept-plain-assistant":"true"}`},
 		{"file weights", func() (backends.Trainer, error) {
-			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 1}, RowWeight: "sequence", Kinds: []string{"slime"}}, place))
+			return wrap(file.New(file.Config{Choice: trainset.Choice{Best: 1}, RowWeight: "sequence", Kinds: []string{"slime"}}, place))
 		}, `{"row-weight":"\"sequence\""}`},
 		{"command", func() (backends.Trainer, error) {
 			return wrap(command.New(command.Config{Words: []string{"x"}}, backends.Place{}))

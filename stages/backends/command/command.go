@@ -65,7 +65,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -85,8 +85,8 @@ type Config struct {
 	NewModel bool     `yaml:"new_model" json:"new_model"`
 	PassEnv  []string `yaml:"-" json:"-"` // environment variables for the program although they are named like secrets
 
-	Forms       []string         `yaml:"forms" json:"forms"` // of file.Kinds: give the program these files of the batch
-	chat.Choice `yaml:",inline"` // of forms of best members
+	Forms           []string         `yaml:"forms" json:"forms"` // of file.Kinds: give the program these files of the batch
+	trainset.Choice `yaml:",inline"` // of forms of best members
 	// of forms of sequences: what counts the same in the loss; "": every weight is 1
 	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -32,9 +33,9 @@ const (
 const lastRole = "last_role" // it is empty, or does not end with the user
 
 var hints = map[string]string{
-	chat.Same:      "the two answers say the same: drop such groups with curate",
-	chat.Tie:       "the best is no better than the worst: drop flat groups with curate",
-	chat.Turns:     "only conversations of one answer can be compared: --training-type sft, or another backend",
+	trainset.Same:  "the two answers say the same: drop such groups with curate",
+	trainset.Tie:   "the best is no better than the worst: drop flat groups with curate",
+	trainset.Turns: "only conversations of one answer can be compared: --training-type sft, or another backend",
 	finetune.Tools: "a pair cannot have tools: --training-type sft, or another backend",
 	finetune.Blank: "drop such rows with curate",
 }
@@ -49,7 +50,7 @@ type line struct {
 }
 
 // lines calls f with the lines of a group.
-func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f func(line) error) error {
+func (t *Trainer) lines(walk *trainset.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
 		return t.cfg.Each(rows, func(some []formats.Trajectory, reason string) error {
 			if reason != "" {
@@ -63,7 +64,7 @@ func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f fun
 			return l.of(conversation, asked(conversation.Messages), f)
 		})
 	}
-	return walk.Of(rows, func(p chat.Preference, why string) error {
+	return walk.Of(rows, func(p trainset.Preference, why string) error {
 		l := line{ids: []string{p.ChosenID, p.RejectedID}, reason: why}
 		var pair finetune.CustomizerPreference
 		if why == "" {
@@ -167,7 +168,7 @@ func (f *counted) add(l line) {
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
-	imitated := chat.Imitated{Choice: t.cfg.Choice}
+	imitated := trainset.Imitated{Choice: t.cfg.Choice}
 	c, err := t.configuration(ctx)
 	if err != nil {
 		return stats, err
@@ -180,7 +181,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 		return stats, err
 	}
 	files := map[bool]*counted{false: {prompts: map[uint64]bool{}}, true: {prompts: map[uint64]bool{}}}
-	walk := chat.NewPreferences(t.tables)
+	walk := trainset.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range groups {
 		if err != nil {
@@ -301,7 +302,7 @@ func (t *Trainer) write(train, held io.Writer, s backends.Submission, groups bac
 	if err != nil {
 		return err
 	}
-	walk := chat.NewPreferences(t.tables)
+	walk := trainset.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range s.Guarded(groups, event) {
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -49,8 +49,8 @@ type Config struct {
 
 	TrainingType string `yaml:"training_type" json:"training_type"` // default dpo
 	// of SFT: conversations of a group; default 1, below 0 all
-	chat.Choice    `yaml:",inline"`
-	FinetuningType string `yaml:"finetuning_type" json:"finetuning_type"` // default all_weights
+	trainset.Choice `yaml:",inline"`
+	FinetuningType  string `yaml:"finetuning_type" json:"finetuning_type"` // default all_weights
 	// dpo.ref_policy_kl_penalty is that key of the block dpo
 	Hyperparameters   map[string]any   `yaml:"hyperparameters" json:"hyperparameters"`
 	DatasetParameters map[string]any   `yaml:"dataset_parameters" json:"dataset_parameters"` //

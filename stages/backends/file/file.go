@@ -35,7 +35,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -51,7 +51,7 @@ type Config struct {
 	// of art: write rows whose input holds assistant messages
 	AcceptPlainAssistant bool `yaml:"accept_plain_assistant" json:"accept_plain_assistant"`
 	// of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
-	chat.Choice `yaml:",inline"`
+	trainset.Choice `yaml:",inline"`
 
 	// of named kinds of sequences: what counts the same in the loss; "": every weight is 1
 	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
@@ -197,9 +197,9 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 			why = unfit.String()
 		case whole && stats.Groups > 0 && one.Rows == 0:
 			why = cmp.Or(one.Skipped.String(), "the batch has nothing of the kind")
-		case t.any && one.Balance != nil && one.Skipped[chat.Turns] > 0:
+		case t.any && one.Balance != nil && one.Skipped[trainset.Turns] > 0:
 			why = fmt.Sprintf("%d attempts of several answers, such as calls of tools, would be missing, and only the others be trained on "+
-				"(--kinds %s writes them)", one.Skipped[chat.Turns], one.File.Format.Name)
+				"(--kinds %s writes them)", one.Skipped[trainset.Turns], one.File.Format.Name)
 		default:
 			why = one.Balance.OneClass()
 		}

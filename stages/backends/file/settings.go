@@ -1,7 +1,7 @@
 package file
 
 import (
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -25,7 +25,7 @@ func KindOf(list []exporters.Format) backends.Kind {
 	}
 }
 
-func defaults() *Config { return &Config{Choice: chat.Choice{Best: 1}} }
+func defaults() *Config { return &Config{Choice: trainset.Choice{Best: 1}} }
 
 // Declare declares the settings. The kinds name the trainer, so they are not
 // part of the identity.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -42,7 +42,7 @@ type Config struct {
 	Model  string `yaml:"model" json:"model"`
 	Method string `yaml:"method" json:"method"` // default supervised
 	// of supervised: conversations of a group; default 1, below 0 all
-	chat.Choice     `yaml:",inline"`
+	trainset.Choice `yaml:",inline"`
 	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
 	Seed            *int64         `yaml:"seed" json:"seed"`
 	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
@@ -167,7 +167,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	var train, held file
-	imitated := chat.Imitated{Choice: t.cfg.Choice}
+	imitated := trainset.Imitated{Choice: t.cfg.Choice}
 	err := t.each(groups, func(rows []formats.Trajectory) {
 		if stats.AddGroup(rows); t.cfg.Method == Supervised {
 			imitated.Add(rows)

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -37,7 +37,7 @@ func (t *Trainer) conversations(rows []formats.Trajectory, line func(made) error
 // each calls group with each group of the batch, and then line with every line
 // of the group.
 func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Trajectory), line func(made) error) error {
-	walk := chat.NewPreferences(t.tables)
+	walk := trainset.NewPreferences(t.tables)
 	defer walk.Close()
 	for rows, err := range groups {
 		if err != nil {
@@ -45,7 +45,7 @@ func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Traject
 		}
 		group(rows)
 		if t.cfg.Method == DPO {
-			err = walk.Of(rows, func(p chat.Preference, reason string) error {
+			err = walk.Of(rows, func(p trainset.Preference, reason string) error {
 				var row any
 				if reason == "" {
 					row, reason = finetune.OpenAIPreferenceOf(p)

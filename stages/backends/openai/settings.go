@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -13,7 +13,7 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config { return new(Config{Choice: chat.Choice{Best: 1}}.withDefaults()) }
+func defaults() *Config { return new(Config{Choice: trainset.Choice{Best: 1}}.withDefaults()) }
 
 // Declare declares the settings. Those that change the model which a job makes
 // are part of the identity, except the address, the base model and the method,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/training"
 )
 
@@ -36,7 +37,7 @@ func (p *Writer) labels(ctx context.Context, members []formats.Member, all []for
 		p.Facts[fact]++
 		p.Facts[FactLabels]++
 		p.labelBytes += x.Size()
-		if _, reason := chat.Labelled(&x); reason != "" {
+		if _, reason := trainset.Labelled(&x); reason != "" {
 			p.Facts[factLabelsUnfit+reason]++
 		}
 		out = append(out, x)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
@@ -38,7 +38,7 @@ const (
 func Message(f map[string]float64) (text string) {
 	if n, ok := f[factPairs]; ok {
 		text += "; " + plural.Of(n, "pair") + unfit(f, factPairsUnfit)
-		if f[factPairsUnfit+chat.Turns] > 0 {
+		if f[factPairsUnfit+trainset.Turns] > 0 {
 			text += " (--pair-at first-difference ends pairs with the first answer)"
 		}
 		text += unpaired(f)
@@ -93,9 +93,9 @@ func unfit(f map[string]float64, prefix string) string {
 
 // unfitReasons are the exporter's reasons in words.
 var unfitReasons = map[string]string{
-	chat.Parts:   "content that is not text",
-	chat.Prompts: "no shared prompt",
-	chat.Turns:   "several answers after the prompt",
-	chat.Empty:   "no answer after the prompt",
-	chat.Same:    "both answers the same",
+	trainset.Parts:   "content that is not text",
+	trainset.Prompts: "no shared prompt",
+	trainset.Turns:   "several answers after the prompt",
+	trainset.Empty:   "no answer after the prompt",
+	trainset.Same:    "both answers the same",
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -101,7 +102,7 @@ func (p *Writer) flush(ctx context.Context) error {
 	err := p.out.Write(ctx, p.some)
 	for i := range p.some {
 		p.bytes += p.some[i].Size()
-		if _, reason := chat.Compared(&p.some[i]); reason != "" {
+		if _, reason := trainset.Compared(&p.some[i]); reason != "" {
 			p.Facts[factPairsUnfit+reason]++
 		}
 	}

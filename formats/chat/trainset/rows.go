@@ -1,19 +1,20 @@
-package chat
+package trainset
 
 import (
 	"math"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Preference is a row of a preference dataset. Chosen and Rejected are the
 // policy's answers to the same prompt.
 type Preference struct {
-	Prompt        []Message
-	Chosen        []Message
-	Rejected      []Message
+	Prompt        []chat.Message
+	Chosen        []chat.Message
+	Rejected      []chat.Message
 	Tools         string // JSON array
 	ScoreChosen   jsontext.Float
 	ScoreRejected jsontext.Float
@@ -25,7 +26,7 @@ type Preference struct {
 // Prompt is a row of a prompt-only dataset. Reward functions get the other
 // columns as arguments.
 type Prompt struct {
-	Prompt    []Message
+	Prompt    []chat.Message
 	Tools     string
 	ExampleID string
 	Example   string // JSON object
@@ -34,8 +35,8 @@ type Prompt struct {
 // Unpaired is a row of an unpaired preference dataset (KTO): one answer, good
 // or bad.
 type Unpaired struct {
-	Prompt       []Message
-	Completion   []Message
+	Prompt       []chat.Message
+	Completion   []chat.Message
 	Label        bool
 	Tools        string
 	Score        jsontext.Float
@@ -44,7 +45,7 @@ type Unpaired struct {
 
 // Conversation is a row of a language modelling dataset (SFT).
 type Conversation struct {
-	Messages     []Message
+	Messages     []chat.Message
 	Tools        string
 	Score        *jsontext.Float // nil: never scored
 	TrajectoryID string
@@ -109,11 +110,11 @@ func PromptOf(rows []formats.Trajectory) (p Prompt, reason string) {
 			continue
 		}
 		path := t.Main()
-		messages, ok := textMessages(t, path[:at])
+		messages, ok := chat.TextMessages(t, path[:at])
 		if !ok {
 			return p, Parts
 		}
-		return Prompt{Prompt: messages, Tools: ToolsOf(t, path[at]), ExampleID: t.ExampleID, Example: t.Example}, ""
+		return Prompt{Prompt: messages, Tools: chat.ToolsOf(t, path[at]), ExampleID: t.ExampleID, Example: t.Example}, ""
 	}
 	return p, Empty
 }
@@ -146,7 +147,7 @@ func cut(t *formats.Trajectory) int {
 
 // split separates a trajectory into prompt and answer. An answer is one
 // message: TRL trains on everything after the prompt.
-func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason string) {
+func split(t *formats.Trajectory) (prompt, answer []chat.Message, toolSet, reason string) {
 	path, at := t.Main(), cut(t)
 	sampled, here := 0, 0
 	for i := range t.Messages {
@@ -165,15 +166,15 @@ func split(t *formats.Trajectory) (prompt, answer []Message, toolSet, reason str
 	case sampled > here:
 		return nil, nil, "", Branches
 	}
-	prompt, ok := textMessages(t, path[:at])
-	answer, fine := textMessages(t, path[at:at+1])
+	prompt, ok := chat.TextMessages(t, path[:at])
+	answer, fine := chat.TextMessages(t, path[at:at+1])
 	if !ok || !fine {
 		return nil, nil, "", Parts
 	}
-	return prompt, answer, ToolsOf(t, path[at]), ""
+	return prompt, answer, chat.ToolsOf(t, path[at]), ""
 }
 
-func equal(a, b Message) bool {
+func equal(a, b chat.Message) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.Reasoning == b.Reasoning &&
 		a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
 }

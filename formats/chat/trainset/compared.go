@@ -1,10 +1,11 @@
-package chat
+package trainset
 
 import (
 	"encoding/json"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -56,36 +57,36 @@ func Labelled(l *formats.Label) (u Unpaired, reason string) {
 }
 
 // answer returns the policy's first message, which must be its only one.
-func answer(tail []Message) ([]Message, string) {
+func answer(tail []chat.Message) ([]chat.Message, string) {
 	if len(tail) == 0 || tail[0].Role != "assistant" {
 		return nil, Empty
 	}
-	if slices.ContainsFunc(tail[1:], func(m Message) bool { return m.Role == "assistant" }) {
+	if slices.ContainsFunc(tail[1:], func(m chat.Message) bool { return m.Role == "assistant" }) {
 		return nil, Turns
 	}
 	return tail[:1], ""
 }
 
 // parse reads chat messages as they are in pairs and labels.
-func parse(text string) ([]Message, bool) {
+func parse(text string) ([]chat.Message, bool) {
 	var list []struct {
-		Message
+		chat.Message
 		Content   json.RawMessage `json:"content"`
 		Reasoning string          `json:"reasoning"`
 	}
 	if json.Unmarshal([]byte(text), &list) != nil {
 		return nil, false
 	}
-	out := make([]Message, len(list))
+	out := make([]chat.Message, len(list))
 	for i, m := range list {
 		out[i] = m.Message
 		var read formats.Message
 		if len(m.Content) > 0 {
-			if ReadContent(&read, m.Content); m.Content[0] != '"' && m.Content[0] != '[' && string(m.Content) != "null" || !IsText(&read) {
+			if chat.ReadContent(&read, m.Content); m.Content[0] != '"' && m.Content[0] != '[' && string(m.Content) != "null" || !chat.IsText(&read) {
 				return nil, false
 			}
 		}
-		out[i].Content, _ = Text(&read)
+		out[i].Content, _ = chat.Text(&read)
 		out[i].Reasoning = m.Reasoning
 	}
 	return out, true

@@ -1,4 +1,4 @@
-package chat
+package trainset
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
@@ -173,11 +174,11 @@ func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	if reason != "" {
 		return c, reason
 	}
-	messages, ok := textMessages(t, path)
+	messages, ok := chat.TextMessages(t, path)
 	if !ok {
 		return c, Parts
 	}
-	c = Conversation{Messages: messages, Tools: ToolsOf(t, path[len(path)-1]), TrajectoryID: t.TrajectoryID}
+	c = Conversation{Messages: messages, Tools: chat.ToolsOf(t, path[len(path)-1]), TrajectoryID: t.TrajectoryID}
 	if t.Reward != nil {
 		c.Score = (*jsontext.Float)(t.Reward)
 	}
