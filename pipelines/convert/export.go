@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -208,7 +209,7 @@ func (e *export) group(ctx context.Context, rows []formats.Trajectory) error {
 			e.report.Filtered[reason]++
 			continue
 		}
-		if !exporters.ValidText(&rows[i]) {
+		if !fit.ValidText(&rows[i]) {
 			return e.refuse(rows[i].TrajectoryID, "a file", "text that is not UTF-8", "rollmill audit names the column")
 		}
 		kept = append(kept, rows[i])

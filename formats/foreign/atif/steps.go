@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -87,7 +87,7 @@ func (w *writer) branch(leaf int, a agent, n int) document {
 // tools returns the tools of the last call of a path.
 func (w *writer) tools(path []int) json.RawMessage {
 	for _, i := range slices.Backward(path) {
-		if c := exporters.Call(w.t, &w.t.Messages[i]); c != nil && c.Tools >= 0 {
+		if c := fit.Call(w.t, &w.t.Messages[i]); c != nil && c.Tools >= 0 {
 			return chat.List(chat.ToolSet(w.t, c.Tools))
 		}
 	}
@@ -98,7 +98,7 @@ func (w *writer) tools(path []int) json.RawMessage {
 func (w *writer) steps(path []int) (out []step) {
 	for _, i := range path {
 		m := &w.t.Messages[i]
-		role := exporters.Role(m, w.lose)
+		role := fit.Role(m, w.lose)
 		old := w.written[i]
 		w.written[i] = true
 		if role != "tool" {
@@ -145,11 +145,11 @@ func (w *writer) step(i int, role string, old bool) step {
 	}
 	s.LLMCallCount = &calls
 	extra := stepExtra{Name: m.Name, FinishReason: m.FinishReason, PrefixBreak: m.PrefixBreak, TokenTexts: m.TokenTexts}
-	if c := exporters.Call(w.t, m); c != nil {
+	if c := fit.Call(w.t, m); c != nil {
 		s.ModelName = c.Model
 		extra.Call = c
 		s.Metrics = &metrics{PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, CachedTokens: c.CachedTokens,
-			PromptTokenIDs: w.prompt(i), CompletionTokenIDs: m.TokenIDs, Logprobs: exporters.Logprobs(m, w.lose)}
+			PromptTokenIDs: w.prompt(i), CompletionTokenIDs: m.TokenIDs, Logprobs: fit.Logprobs(m, w.lose)}
 	}
 	s.Extra = appendStepExtra(nil, &extra)
 	return s.compact()
@@ -233,7 +233,7 @@ func (w *writer) content(m *formats.Message) any {
 			out = append(out, contentPart{Type: kind, Source: source})
 			continue
 		}
-		for _, p := range exporters.Parts(&formats.Message{ContentParts: "[" + string(part) + "]"}, w.lose) {
+		for _, p := range fit.Parts(&formats.Message{ContentParts: "[" + string(part) + "]"}, w.lose) {
 			switch kind := p.MediaType(); {
 			case p.URL == "":
 				out = append(out, contentPart{Type: "text", Text: &p.Text})

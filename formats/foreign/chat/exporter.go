@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/training"
 )
@@ -80,7 +81,7 @@ func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 	messages := make([]chat.Message, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]
-		messages = append(messages, chat.Message{Role: m.Role, Content: exporters.Text(m, x.Lose), Name: m.Name,
+		messages = append(messages, chat.Message{Role: m.Role, Content: fit.Text(m, x.Lose), Name: m.Name,
 			Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls),
 			Weight: weights[i]})
 	}

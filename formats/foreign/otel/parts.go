@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -68,7 +68,7 @@ func (b *builder) messageOf(i int) message {
 	if m.Reasoning != "" {
 		out.Parts = append(out.Parts, textPart{"reasoning", m.Reasoning})
 	}
-	for _, p := range exporters.Parts(m, b.lost) {
+	for _, p := range fit.Parts(m, b.lost) {
 		switch {
 		case p.URL != "":
 			out.Parts = append(out.Parts, image(p))

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	foreignchat "github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -92,9 +93,9 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 }
 
 func messageOf(t *formats.Trajectory, m *formats.Message, lose func(string)) message {
-	out := message{Role: exporters.Role(m, lose), Content: exporters.Text(m, lose), ReasoningContent: m.Reasoning,
+	out := message{Role: fit.Role(m, lose), Content: fit.Text(m, lose), ReasoningContent: m.Reasoning,
 		ToolCallID: m.ToolCallID}
-	if c := exporters.Call(t, m); m.Sampled && c != nil {
+	if c := fit.Call(t, m); m.Sampled && c != nil {
 		out.Model = c.Model
 	}
 	for _, c := range m.ToolCalls {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
@@ -90,7 +90,7 @@ func (g *graphWriter) build() {
 		}
 		g.at[i] = g.add(m, parent)
 		g.tokens(i)
-		if c := exporters.Call(g.t, m); c != nil && c.Tools >= 0 {
+		if c := fit.Call(g.t, m); c != nil && c.Tools >= 0 {
 			if _, known := offered[c.Tools]; !known {
 				offered[c.Tools] = g.toolsOf(c.Tools)
 			}
@@ -150,7 +150,7 @@ func (g *graphWriter) tokens(i int) {
 		n.Mask[k] = true
 	}
 	if len(m.Logprobs) == len(m.TokenIDs) {
-		n.Logprobs = exporters.Logprobs(m, g.lose)
+		n.Logprobs = fit.Logprobs(m, g.lose)
 	} else if len(m.Logprobs) > 0 {
 		g.lose("log probabilities that are not one for each token")
 	}
@@ -163,7 +163,7 @@ func (g *graphWriter) tokens(i int) {
 }
 
 func (g *graphWriter) message(m *formats.Message) message {
-	role := exporters.Role(m, g.lose)
+	role := fit.Role(m, g.lose)
 	out := message{Role: role, Content: g.content(m, role)}
 	switch role {
 	case "assistant":
@@ -194,7 +194,7 @@ func (g *graphWriter) content(m *formats.Message, role string) any {
 		return text
 	}
 	out := []contentPart{}
-	for _, p := range exporters.Parts(m, g.lose) {
+	for _, p := range fit.Parts(m, g.lose) {
 		if p.URL != "" {
 			out = append(out, contentPart{Type: "image_url", ImageURL: map[string]string{"url": p.URL}})
 			continue

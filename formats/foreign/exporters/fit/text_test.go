@@ -1,10 +1,10 @@
-package exporters_test
+package fit_test
 
 import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/exporters/fit"
 )
 
 // TestValidText finds bytes that are not UTF-8 in a text of any depth.
@@ -13,7 +13,7 @@ func TestValidText(t *testing.T) {
 		return &formats.Trajectory{Status: "ok", ToolSets: []string{"", "[]"},
 			Messages: []formats.Message{{}, {Role: "é", ToolCalls: []formats.ToolCall{{Name: "a"}}}}}
 	}
-	if !exporters.ValidText(row()) {
+	if !fit.ValidText(row()) {
 		t.Error("a row of UTF-8 is refused")
 	}
 	for name, spoil := range map[string]func(*formats.Trajectory){
@@ -24,7 +24,7 @@ func TestValidText(t *testing.T) {
 		"a named reward": func(r *formats.Trajectory) { r.Rewards = []formats.NamedReward{{Name: "\xff"}} },
 	} {
 		r := row()
-		if spoil(r); exporters.ValidText(r) {
+		if spoil(r); fit.ValidText(r) {
 			t.Errorf("%s may have other bytes", name)
 		}
 	}

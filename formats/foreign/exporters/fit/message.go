@@ -1,4 +1,4 @@
-package exporters
+package fit
 
 import (
 	"math"
