@@ -75,7 +75,6 @@ var notURIs = map[string]string{
 	"stages/rollout/agents/nat":    "web addresses",
 	"stages/rollout/probe.go":      "web addresses",
 	"stages/rollout/recorder":      "web addresses",
-	"stages/rollout/start.go":      "a web address",
 	"stages/rollout/tracing":       "a web address",
 	"stages/score/rewards/teacher": "a web address",
 }

@@ -92,11 +92,12 @@ type Options struct {
 	// goroutines. It must neither block nor change it. nil for none.
 	Finished func(formats.Trajectory)
 
-	// stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
+	// stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8;
+	// negative never
 	MaxInitialFailures int
 
-	// stop, and keep what is finished, when the last this many calls of a model all failed at the engine and no endpoint
-	// answers a test; 0 means 2 x concurrency, at least 8; negative never
+	// stop, and keep what is finished, when the last this many calls of a model all failed at the engine and no
+	// endpoint answers a test; 0 means 2 x concurrency, at least 8; negative never
 	MaxEngineFailures int
 
 	// Probe asks the engine for one token by Prober before anything is paid
@@ -235,4 +236,37 @@ func (o Options) AtEpoch() int {
 		return o.Plan.Epoch
 	}
 	return 0
+}
+
+// MakeAgent makes the chosen agent. Its calls go through client, unless it has
+// its own. lookup reads the environment of this process.
+func (o *Options) MakeAgent(ctx context.Context, client agents.Client, lookup func(string) (string, bool)) error {
+	_, settings, err := o.Agents.Get()
+	if err == nil {
+		o.Agent, err = settings.Agent(ctx,
+			agents.Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
+				NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish,
+				TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
+	}
+	return err
+}
+
+// CloseAgent ends what the agent keeps running.
+func (o Options) CloseAgent() error {
+	if o.Agent == nil {
+		return nil
+	}
+	return o.Agent.Close()
+}
+
+func (o Options) asksEngine() bool { return o.agent.Stored == nil }
+
+// pays reports whether attempts call a model now.
+func (o Options) pays() bool { return o.agent.Paid || o.asksEngine() }
+
+func (o Options) atOnce() int {
+	if o.agent.Limit > 0 {
+		return min(o.Concurrency, o.agent.Limit)
+	}
+	return o.Concurrency
 }

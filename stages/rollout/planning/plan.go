@@ -68,11 +68,11 @@ type planned struct {
 // the plan they add to existing generations; in another epoch there are none.
 func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error) {
 	var list []Task
-	var lacks missing
+	var lacks []string // examples that are not in the task file
 	err := p.each(ctx, func(row *planned) error {
 		i, ok, err := all.Find(row.ExampleID)
 		if !ok || err != nil {
-			lacks.add(row.ExampleID)
+			lacks = append(lacks, strings.Clone(row.ExampleID))
 			return err
 		}
 		t := Task{Example: i, N: row.Generations}
@@ -88,10 +88,10 @@ func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error
 	if err != nil {
 		return Tasks{}, err
 	}
-	if lacks.n > 0 {
+	if len(lacks) > 0 {
 		return Tasks{}, fault.Invalid(p.Dataset.URI(),
 			"give --examples the task file that the plan's rollouts were made from", nil,
-			"table %s names %d examples that are not in the task file, such as %q", schema.TablePlan, lacks.n, lacks.first)
+			"table %s names %d examples that are not in the task file, such as %q", schema.TablePlan, len(lacks), slices.Min(lacks))
 	}
 	slices.SortStableFunc(list, byExample)
 	joined := list[:0]
@@ -128,16 +128,4 @@ func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 		}
 	}
 	return nil
-}
-
-// missing counts planned examples that are not in the task file.
-type missing struct {
-	n     int
-	first string // by name
-}
-
-func (m *missing) add(example string) {
-	if m.n++; m.n == 1 || example < m.first {
-		m.first = strings.Clone(example)
-	}
 }

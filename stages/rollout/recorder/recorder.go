@@ -45,8 +45,8 @@ type Options struct {
 
 	Ended func(formats.Call) // called with each call that ended, answered or not, unless it got an earlier answer; may be nil
 
-	// Called is called when a call of a model ended that an engine was asked for; f is nil if it was answered. api is the
-	// path of the request. It must be quick, and may be nil.
+	// Called is called when a call of a model ended that an engine was asked for; f is nil if it was answered. api is
+	// the path of the request. It must be quick, and may be nil.
 	Called func(model, api string, began time.Time, f *completion.Failure)
 }
 

@@ -330,8 +330,8 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 	}
 }
 
-// askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them, and
-// returns what to say of it.
+// askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them,
+// and returns what to say of it.
 func (s *Session) askWholeAfter(r *engines.Result, c *call, f *completion.Failure) string {
 	if r.Events == nil || c.earlier != nil || f.Class != outcomes.FailNoLogprobs && f.Class != outcomes.FailLogprobMismatch {
 		return ""

@@ -111,7 +111,8 @@ func (g *Guard) End(ctx context.Context, fresh bool) ([]formats.Trajectory, erro
 	return append(kept, g.release()...), err
 }
 
-// unlessOthersWork returns the error of the first trajectories, or nil if those of other shards show that engine and agent work.
+// unlessOthersWork returns the error of the first trajectories, or nil if those of other shards show that engine and
+// agent work.
 func (g *Guard) unlessOthersWork(ctx context.Context, err error) error {
 	if err == nil || !g.OthersWork(ctx) {
 		return err

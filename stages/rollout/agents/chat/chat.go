@@ -213,3 +213,36 @@ func fields(e formats.Example) (map[string]any, error) {
 	}
 	return data, nil
 }
+
+// Loop is a conversation in which the model calls tools.
+type Loop struct {
+	Client agents.Client
+	Fields map[string]any // of each request, with the tools' definitions
+	Turns  int            // after this many answers the conversation ends as truncated
+	Ends   func(reply formats.Message) bool
+
+	// Answer returns a message for each call. Its error ends the attempt.
+	Answer func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error)
+}
+
+// Run asks the model, answers its calls, and asks again. An error is as of an agent's
+// Attempt.
+func (l Loop) Run(ctx context.Context, at agents.Attempt, messages []formats.Message) (agents.Result, error) {
+	for turn := 1; ; turn++ {
+		reply, err := l.Client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, l.Fields)
+		if err != nil {
+			return agents.Result{}, &agents.Failure{Class: outcomes.FailEngine, Err: err}
+		}
+		if l.Ends(reply) {
+			return agents.Result{Stop: outcomes.StopDone}, nil
+		}
+		if turn == l.Turns {
+			return agents.Result{Stop: outcomes.StopTurns}, nil
+		}
+		answers, err := l.Answer(ctx, reply.ToolCalls)
+		if err != nil {
+			return agents.Result{}, err
+		}
+		messages = append(append(messages, reply), answers...)
+	}
+}

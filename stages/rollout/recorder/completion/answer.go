@@ -117,7 +117,7 @@ func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 			}
 		case "choices":
 			found = true
-			for range c.elements() {
+			for range c.elements {
 				a.addChoice(c, count, see)
 				count++
 			}

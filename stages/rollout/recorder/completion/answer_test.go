@@ -65,7 +65,7 @@ func FuzzSpans(f *testing.F) {
 			}
 			c := cursor{b: b}
 			for range c.members {
-				for range c.elements() {
+				for range c.elements {
 				}
 			}
 			return

@@ -1,10 +1,6 @@
 package completion
 
-import (
-	"iter"
-
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
+import "github.com/rollmill/rollmill/formats/jsontext"
 
 // cursor reads JSON that has not been validated, once, from the outside in: a
 // loop over members or elements stops at each value in turn, and the loop body
@@ -46,25 +42,25 @@ func (c *cursor) end() bool { return !c.bad && jsontext.Space(c.b, c.i) == len(c
 // with the comma after it, or before it if another one stays before it.
 func (c *cursor) members(yield func(key []byte) bool) {
 	last, stays := 0, false
-	for range c.list('{') {
+	for more := c.open('{'); more; {
 		begins := c.i
 		key := jsontext.Key(c.key())
-		if from := c.i; c.bad || !yield(key) {
+		from := c.i
+		if c.bad || !yield(key) {
 			return
-		} else if c.i == from {
+		}
+		if c.i == from {
 			c.value()
 		}
-		switch next := jsontext.Space(c.b, c.i); {
-		case !c.hide:
-			stays = true
-		case stays:
-			c.cut(last, c.i, "")
-		case next < len(c.b) && c.b[next] == ',':
-			c.cut(begins, jsontext.Space(c.b, next+1), "")
-		default:
+		ends, hide := c.i, c.hide
+		if more, c.hide = c.more('}'), false; hide && stays {
+			c.cut(last, ends, "")
+		} else if hide && more {
 			c.cut(begins, c.i, "")
+		} else if hide {
+			c.cut(begins, ends, "")
 		}
-		last, c.hide = c.i, false
+		last, stays = ends, stays || !hide
 	}
 }
 
@@ -101,24 +97,14 @@ func (c *cursor) key() []byte {
 }
 
 // elements stops at each element; an empty loop for other kinds of value.
-func (c *cursor) elements() iter.Seq[struct{}] { return c.list('[') }
-
-func (c *cursor) list(bracket byte) iter.Seq[struct{}] {
-	return func(yield func(struct{}) bool) {
-		if !c.open(bracket) {
+func (c *cursor) elements(yield func() bool) {
+	for more := c.open('['); more; more = c.more(']') {
+		from := c.i
+		if !yield() || c.bad {
 			return
 		}
-		for {
-			from := c.i
-			if !yield(struct{}{}) || c.bad {
-				return
-			}
-			if c.i == from {
-				c.value()
-			}
-			if !c.more(bracket + 2) {
-				return
-			}
+		if c.i == from {
+			c.value()
 		}
 	}
 }

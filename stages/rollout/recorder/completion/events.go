@@ -41,7 +41,8 @@ func (e *Event) AddTo(a *Answer, see View) error {
 	return err
 }
 
-// AppendVisible appends what the agent sees of an event that was read: its data may be less, and its other lines are unchanged.
+// AppendVisible appends what the agent sees of an event that was read: its data may be less, and its other lines are
+// unchanged.
 func (e *Event) AppendVisible(out []byte) []byte {
 	switch {
 	case e.Data == nil, len(e.visible) == len(e.Data) && &e.visible[0] == &e.Data[0]:

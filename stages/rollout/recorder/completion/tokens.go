@@ -112,11 +112,11 @@ func (t *tokens) readLogprobs(c *cursor) {
 			t.readEntries(c)
 		case "token_logprobs":
 			t.listed = true
-			for range c.elements() {
+			for range c.elements {
 				t.addLogprob(c.value())
 			}
 		case "tokens":
-			for range c.elements() {
+			for range c.elements {
 				v := c.value()
 				t.addID(inLogprobs, idInText(v))
 				t.addText(v)
@@ -131,7 +131,7 @@ func (t *tokens) readEntries(c *cursor) {
 		return
 	}
 	t.listed = true
-	for range c.elements() {
+	for range c.elements {
 		t.readEntry(c)
 	}
 }
@@ -199,8 +199,8 @@ func (t *tokens) readMetaInfo(raw []byte) {
 	t.addFallback(logprobs)
 }
 
-// readProvider reads the tokens that LiteLLM moves to provider_specific_fields, token_ids as those of a source. It returns
-// what the agent sees of the members, and whether that is less.
+// readProvider reads the tokens that LiteLLM moves to provider_specific_fields, token_ids as those of a source. It
+// returns what the agent sees of the members, and whether that is less.
 func (t *tokens) readProvider(raw []byte, from source, a *Answer, see View) (rest jsontext.Object, less bool) {
 	for _, f := range jsontext.ParseObject(raw) {
 		hidden := !see.IDs

@@ -57,7 +57,8 @@ type Settings struct{ File, Of string }
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.File, "file", "read this Parquet `FILE`, on a disk or in a bucket; one with a comma or = in its name is "+
-		"given as file=FILE, the last").FirstInSpec().LastInSpec().DefaultShown("trainer_logprobs, reference_logprobs and entropies of an imported row's messages")
+		"given as file=FILE, the last").FirstInSpec().LastInSpec().
+		DefaultShown("trainer_logprobs, reference_logprobs and entropies of an imported row's messages")
 	plugin.Choice(d, &s.Of, "of", "take `WHAT`: log probabilities under the policy before the training (old), after it (new) or of a "+
 		"reference (ref), the entropy, the clipped share or the loss", Old, New, Reference, Entropy, Clipped, Loss)
 }
