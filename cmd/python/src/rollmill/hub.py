@@ -29,7 +29,7 @@ from typing import Any
 
 from . import _manifest
 from ._command import run
-from ._errors import CommandError
+from ._errors import Error
 from ._need import need
 from ._places import Place
 from ._trainers import Batch, trainer
@@ -136,7 +136,7 @@ def batch_files(batch: Batch, scratch: str, keep: bool) -> dict[str, str]:
 def check_keys(uri: str) -> None:
     try:
         run("audit", uri, only="keys", fail_on="warning", quiet=True)
-    except CommandError as error:
+    except Error as error:
         if error.code != 3:
             raise
         found = f"rows have what looks like a key or a password: see rollmill audit {uri} --only keys; to push them: --allow-secrets"
