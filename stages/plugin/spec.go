@@ -15,8 +15,8 @@ import (
 //	FIRST,key=value,key=value,text=everything that follows, commas too
 //	everything, as one text
 //
-// the second when a setting is declared with Whole. FIRST is the setting
-// declared with First, which also has a key.
+// the second when a setting is declared with WholeSpec. FIRST is the setting
+// declared with FirstInSpec, which also has a key.
 func Parse(s Settings, arguments string) error {
 	list := Declared(s)
 	if i := slices.IndexFunc(list, func(x *Setting) bool { return x.whole }); i >= 0 {

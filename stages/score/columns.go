@@ -13,10 +13,6 @@ var textColumns = []string{"tool_sets", "messages.parent", "messages.role", "mes
 	"messages.name", "messages.reasoning", "messages.tool_call_id", "messages.tool_calls", "messages.sampled",
 	"messages.finish_reason", "messages.call", "messages.branch", "calls.tools", "calls.target", "calls.function", "artifacts"}
 
-// answerColumns say what the parts of the last answer are.
-var answerColumns = []string{"messages.parent", "messages.content_parts", "messages.sampled", "messages.call",
-	"calls.target"}
-
 // storedColumns are the rewards with which a trajectory came.
 var storedColumns = []string{"reward", "rewards"}
 

@@ -12,7 +12,7 @@ import (
 
 // TestColumnsAreThoseOfATrajectory: a name that is no column would not be read.
 func TestColumnsAreThoseOfATrajectory(t *testing.T) {
-	for _, name := range slices.Concat(lightColumns, textColumns, answerColumns, storedColumns, carriedColumns) {
+	for _, name := range slices.Concat(lightColumns, textColumns, storedColumns, carriedColumns) {
 		of := reflect.TypeFor[formats.Trajectory]()
 		for part := range strings.SplitSeq(name, ".") {
 			at := slices.IndexFunc(schema.FieldsOf(of), func(f schema.Field) bool { return f.Name == part })

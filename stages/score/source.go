@@ -17,8 +17,7 @@ type source struct {
 	place    string // for errors
 	answer   string // column of the reference answers; "" for the default
 	base     *rowReader
-	stored   *rowReader // the rewards with which trajectories came; nil when no reward reads them
-	parts    *partAnswers
+	stored   *rowReader      // the rewards with which trajectories came; nil when no reward reads them
 	scores   *scoreReader    // to carry forward; nil without
 	copied   *scoreReader    // whose rows are carried over; nil without
 	extended *extendedScores // the same, of a dataset that the base extends; nil without
@@ -57,7 +56,7 @@ func openSource(ctx context.Context, in *input, r dataset.Range, rewards rewardS
 	if err != nil {
 		return nil, err
 	}
-	s := &source{place: in.base.URI(), base: base, first: r.First, parts: openParts(ctx, in.base, r, rewards), answer: in.base.Columns.Answer}
+	s := &source{place: in.base.URI(), base: base, first: r.First, answer: in.base.Columns.Answer}
 	if rewards.stored() {
 		s.stored, err = openRows(ctx, in.base, r, storedColumns)
 	}
@@ -83,7 +82,7 @@ func (s *source) close() error {
 		stored = s.stored.Close()
 	}
 	s.extended.close()
-	return errors.Join(s.base.Close(), stored, s.parts.close(), s.scores.close(), s.copied.close())
+	return errors.Join(s.base.Close(), stored, s.scores.close(), s.copied.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
@@ -135,7 +134,7 @@ func (s *source) read(n int) ([]*Row, error) {
 			rows[i].Trajectory.Reward, rows[i].Rewards = with[i].Reward, with[i].Rewards
 		}
 	}
-	if err := errors.Join(s.parts.fill(rows, s.first), s.join(rows)); err != nil {
+	if err := s.join(rows); err != nil {
 		return nil, err
 	}
 	s.first += int64(len(rows))
