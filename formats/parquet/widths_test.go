@@ -21,7 +21,9 @@ func TestNumbersOfAnotherWidthAreRead(t *testing.T) {
 		List   []float32 `parquet:"list,list"`
 		None   []float32 `parquet:"none,list"`
 	}
-	field := func(name string, t arrow.DataType) arrow.Field { return arrow.Field{Name: name, Type: t, Nullable: true} }
+	field := func(name string, t arrow.DataType) arrow.Field {
+		return arrow.Field{Name: name, Type: t, Nullable: true}
+	}
 	whole, doubles := field("whole", arrow.PrimitiveTypes.Int64), field("list", arrow.ListOf(arrow.PrimitiveTypes.Float64))
 	for name, c := range map[string]struct {
 		fields []arrow.Field

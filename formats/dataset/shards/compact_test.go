@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,12 +20,12 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
-	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 const testSize = 1 << 20
 
 // compactOnce compacts the dataset at a URI, over a store with a hook.
+
 func compactOnce(ctx context.Context, uri string, size int64, o Options) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
 	if err != nil {
@@ -48,6 +45,7 @@ func compacted(t *testing.T, uri string) *dataset.Dataset {
 }
 
 // surveyedAt surveys a dataset's folder for what was last written before a time.
+
 func surveyedAt(t *testing.T, uri string, before time.Time) *seal.Folder {
 	t.Helper()
 	b, err := storage.Open(t.Context(), uri)
@@ -62,6 +60,7 @@ func surveyedAt(t *testing.T, uri string, before time.Time) *seal.Folder {
 }
 
 // sameDataset compares all that a reader sees of two datasets.
+
 func sameDataset(t *testing.T, a, b *dataset.Dataset) {
 	t.Helper()
 	if a.Fingerprint() != b.Fingerprint() || a.Identity != b.Identity || a.Generation() != b.Generation() {
@@ -106,7 +105,9 @@ func sameTable[T any](t *testing.T, a, b *dataset.Dataset, table string) {
 }
 
 // dealt writes a dataset of random rows in shards: trajectories, or scores with a
+
 // further table. Some shards have no rows.
+
 func dealt(t *testing.T, uri string, seed int64, wide bool, of int, size int64) *dataset.Dataset {
 	t.Helper()
 	spec := manifest.Spec{Stage: "any", Kind: schema.KindTrajectories}
@@ -144,7 +145,9 @@ func dealt(t *testing.T, uri string, seed int64, wide bool, of int, size int64) 
 }
 
 // Compaction makes few parts of many and changes nothing else; again, it does
+
 // nothing.
+
 func TestCompactKeepsEveryRow(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		for seed := range int64(6) {
@@ -170,6 +173,7 @@ func TestCompactKeepsEveryRow(t *testing.T) {
 }
 
 // Pages of heavy columns are copied: their bytes are in the new part as they were.
+
 func TestCompactCopiesPages(t *testing.T) {
 	uri := memory(t)
 	old := dealt(t, uri, 3, true, 8, 0)
@@ -189,7 +193,9 @@ func TestCompactCopiesPages(t *testing.T) {
 }
 
 // Readers that opened the dataset before read on while it is compacted, sealed and
+
 // pruned, until the grace since the compaction is over.
+
 func TestCompactUnderReaders(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		old := dealt(t, uri, 1, true, 7, 1)
@@ -230,6 +236,7 @@ func TestCompactUnderReaders(t *testing.T) {
 }
 
 // The parts of an earlier compaction are treated as those of the shards.
+
 func TestCompactAgain(t *testing.T) {
 	uri := memory(t)
 	old := dealt(t, uri, 2, true, 12, 0)
@@ -253,184 +260,27 @@ func TestCompactAgain(t *testing.T) {
 }
 
 // A process may be killed before any storage operation of a compaction. The rows
+
 // are there, the next compaction succeeds, and after a prune only its parts are. On
+
 // a disk and in a store it is every seventh operation, unless COUNT is set.
-func TestCompactKilledAnywhere(t *testing.T) {
-	ctx := context.Background()
-	places(t, func(t *testing.T, uri string) {
-		step := 1
-		if testing.Short() && strings.HasPrefix(uri, "mem:") {
-			step = 3
-		} else if testing.Short() {
-			step = 9
-		}
-		for after := 0; ; after += step {
-			uri := sibling(uri, fmt.Sprint("-", after))
-			old := dealt(t, uri, 5, after%2 == 0, 3, 0)
-			hook, dead := killer(after)
-			_, err := compactOnce(ctx, uri, testSize, Options{hook: hook})
-			if dead() && !errors.Is(err, errKilled) || !dead() && err != nil {
-				t.Fatalf("killed before operation %d, and compact said %v", after+1, err)
-			}
-			_, err = seal.Dataset(ctx, uri)
-			check(t, err)
-			sameDataset(t, old, open(t, uri))
-			sameDataset(t, old, compacted(t, uri))
-			check(t, surveyed(t, uri).Clean(ctx))
-			d := open(t, uri)
-			sameDataset(t, d, d)
-			if left, err := d.Unnamed(ctx); left != nil || err != nil || d.Compacted == nil {
-				t.Fatalf("after a kill before operation %d: %q, %v", after+1, left, err)
-			}
-			if !dead() && after%2 == 0 {
-				t.Logf("%d operations", after)
-				return
-			}
-		}
-	})
-}
 
 // What a killed compaction left is no running writer's once the next one is done,
+
 // though both are of the same second: a prune need not wait.
-func TestCompactAfterAKill(t *testing.T) {
-	uri, killed := t.TempDir(), false
-	old := dealt(t, uri, 5, true, 3, 0)
-	_, err := compactOnce(t.Context(), uri, testSize, Options{hook: func(op, key string) error {
-		if killed = killed || op == "publish" && key == manifest.FileName; killed {
-			return errKilled
-		}
-		return nil
-	}})
-	left, _ := filepath.Glob(uri + "/part-????????????????-*.parquet")
-	if !errors.Is(err, errKilled) || len(left) != 1 {
-		t.Fatalf("%v, %q", err, left)
-	}
-	check(t, os.Chtimes(left[0], time.Time{}, time.Now().Add(-100*time.Millisecond)))
-	d, err := Compact(t.Context(), open(t, uri), testSize)
-	check(t, err)
-	sameDataset(t, old, d)
-	f := surveyedAt(t, uri, time.Now().Add(time.Hour))
-	if !f.Active.IsZero() || len(f.Parts) != len(old.Parts)+1 {
-		t.Errorf("a writer was active at %s, and %d parts are left", f.Active, len(f.Parts))
-	}
-}
 
 // Which parts a compaction is writing, and which a killed one left, is said by the
+
 // store's clock alone.
-func TestCompactWithAWrongClock(t *testing.T) {
-	for _, ahead := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
-		store := s3test.Start(t)
-		uri, clock := store.URI("ds"), ahead
-		passes := func(d time.Duration) {
-			clock += d
-			store.SetFaults(s3test.Faults{Ahead: clock})
-		}
-		passes(0)
-		old := dealt(t, uri, 5, true, 6, 0)
-		killed := false
-		_, err := compactOnce(t.Context(), uri, testSize, Options{hook: func(op, key string) error {
-			if killed = killed || op == "publish" && key == manifest.FileName; killed {
-				return errKilled
-			}
-			return nil
-		}})
-		if !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
-		late, looked := open(t, uri), false
-		passes(time.Minute)
-		compacted(t, uri)
-		if f := surveyedAt(t, uri, time.Now().Add(clock+time.Hour)); f.Manifest.Compacted == nil || !f.Active.IsZero() {
-			t.Errorf("ahead %s: the killed one was active at %s", ahead, f.Active)
-		}
-		passes(time.Minute)
-		late.Bucket = late.Bucket.WithHook(func(op, key string) error {
-			if looked = looked || key == manifest.FileName; key == manifest.FileName {
-				if f := surveyedAt(t, uri, time.Now().Add(clock)); f.Active.IsZero() {
-					t.Errorf("ahead %s: the running one is not seen", ahead)
-				}
-			}
-			return nil
-		})
-		_, err = Compact(t.Context(), late, testSize)
-		check(t, err)
-		if !looked {
-			t.Error("it did not run")
-		}
-		sameDataset(t, old, open(t, uri))
-	}
-}
 
 // Of several compactions at once one is kept, and the others leave nothing.
-func TestCompactsRace(t *testing.T) {
-	places(t, func(t *testing.T, uri string) {
-		old := dealt(t, uri, 4, true, 6, 0)
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				d, err := compactOnce(t.Context(), uri, testSize, Options{})
-				if err != nil || d.Compacted == nil {
-					t.Error(err)
-				}
-			})
-		}
-		for range 3 {
-			all.Go(func() {
-				if _, err := seal.Dataset(t.Context(), uri); err != nil {
-					t.Error(err)
-				}
-				if d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{}); err != nil || dataset.Verify(t.Context(), d) != nil {
-					t.Error("a reader:", err)
-				}
-			})
-		}
-		all.Wait()
-		d := open(t, uri)
-		sameDataset(t, old, d)
-		if left, err := d.Unnamed(t.Context()); len(left) != len(old.Parts) || err != nil {
-			t.Errorf("%q is left, %v", left, err)
-		}
-	})
-}
 
 // A dataset that is replaced, pruned or judged again meanwhile.
-func TestCompactLosesToOthers(t *testing.T) {
-	places(t, func(t *testing.T, uri string) {
-		write(t.Context(), t, uri, wideSpec(), Options{Of: 2}, 4)
-		write(t.Context(), t, uri, wideSpec(), Options{Shard: 1, Of: 2}, 4)
-		d := open(t, uri)
-		write(t.Context(), t, uri, specOf(8), Options{Overwrite: true}, 2)
-		if _, err := Compact(t.Context(), d, testSize); err == nil {
-			t.Error("a dataset that was replaced was compacted")
-		}
-		if left := orphans(t, uri); left != nil {
-			t.Errorf("%q is left", left)
-		}
-		check(t, dataset.Verify(t.Context(), open(t, uri)))
-	})
-	places(t, func(t *testing.T, uri string) {
-		old := dealt(t, uri, 1, true, 3, 0)
-		d, changed := open(t, uri), false
-		d.Bucket = d.Bucket.WithHook(func(op, key string) error {
-			if key == manifest.FileName && !changed { // another gate was evaluated
-				changed = true
-				now, err := seal.ReadCurrent(t.Context(), old.Bucket)
-				check(t, err)
-				now.Manifest.Gates = []manifest.GateResult{{Gate: manifest.Gate{Name: "max-errors", Count: "errors"}}}
-				check(t, old.Bucket.Swap(t.Context(), manifest.FileName, now.Raw, now.Manifest.Encode()))
-			}
-			return nil
-		})
-		now, err := Compact(t.Context(), d, testSize)
-		if err != nil || now.Compacted == nil || len(open(t, uri).Gates) != 1 {
-			t.Errorf("%v: %+v", err, now)
-		}
-		sameDataset(t, old, open(t, uri))
-	})
-}
 
 // The shards of a later stage, some written before and some after a compaction of
+
 // their input, cover each row once.
+
 func TestCompactBetweenShardsOfALaterStage(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		base := dealt(t, uri, 8, true, 9, 1)
@@ -477,7 +327,9 @@ func TestCompactBetweenShardsOfALaterStage(t *testing.T) {
 }
 
 // The manifest has a format that versions without compaction refuse, and this one refuses it
+
 // if the field and the format do not go together.
+
 func TestCompactedManifestIsRefusedByOlderVersions(t *testing.T) {
 	uri := memory(t)
 	dealt(t, uri, 1, true, 3, 0)

@@ -54,8 +54,9 @@ type jsonScan struct {
 	dropped  *int64 // null members of structs within columns, which are not written; nil: they are
 	budget   *layout.Budget
 	leaves   []*cursor
-	rowGroup int   // whose rows are read, -1 before the first
-	left     int64 // rows of it
+	column   string // that failed
+	rowGroup int    // whose rows are read, -1 before the first
+	left     int64  // rows of it
 	row      int64
 	size     int // of the longest row so far
 }
@@ -76,33 +77,32 @@ func newJSONScan(name string, src io.ReaderAt, size int64, unread *[]jsontext.Lo
 }
 
 // Next returns the next row, or io.EOF after the last.
-func (s *jsonScan) Next() (row json.RawMessage, err error) {
+func (a *jsonScan) Next() (row json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
-			err = s.f.Fail("", s.rowGroup, s.row, layout.BadPage("%v", v))
+			err = a.f.Fail("", a.rowGroup, a.row, layout.BadPage("%v", v))
 		}
 	}()
-	for s.left == 0 {
-		if err := s.nextRowGroup(); err != nil {
+	for a.left == 0 {
+		if err := a.nextRowGroup(); err != nil {
 			return nil, err
 		}
 	}
-	s.budget.ReleaseRows()
-	a := appender{leaves: s.leaves, most: s.f.Budget, root: s.root, dropped: s.dropped}
-	b, err := a.value(make([]byte, 0, min(s.size, page.ReadAhead)), s.root, 0, 0)
+	a.budget.ReleaseRows()
+	b, err := a.value(make([]byte, 0, min(a.size, page.ReadAhead)), a.root, 0, 0)
 	if err != nil {
-		return nil, s.f.Fail(a.column, s.rowGroup, s.row, err)
+		return nil, a.f.Fail(a.column, a.rowGroup, a.row, err)
 	}
-	s.left--
-	s.row++
-	s.size = max(s.size, len(b))
+	a.left--
+	a.row++
+	a.size = max(a.size, len(b))
 	return b, nil
 }
 
 // nextRowGroup begins the next row group.
-func (s *jsonScan) nextRowGroup() error {
-	if s.rowGroup >= 0 {
-		for _, c := range s.leaves {
+func (a *jsonScan) nextRowGroup() error {
+	if a.rowGroup >= 0 {
+		for _, c := range a.leaves {
 			if c == nil {
 				continue
 			}
@@ -110,20 +110,20 @@ func (s *jsonScan) nextRowGroup() error {
 				if err == nil {
 					err = layout.BadPage("it has more rows than its row group")
 				}
-				return s.f.Fail(c.Name, s.rowGroup, s.row, err)
+				return a.f.Fail(c.Name, a.rowGroup, a.row, err)
 			}
 			c.column.ReleaseChunk()
 		}
 	}
-	if s.rowGroup++; s.rowGroup == len(s.f.Meta.RowGroups) {
+	if a.rowGroup++; a.rowGroup == len(a.f.Meta.RowGroups) {
 		return io.EOF
 	}
-	rowGroup := &s.f.Meta.RowGroups[s.rowGroup]
-	s.left = rowGroup.NumRows
-	clear(s.leaves) // nil: of a column that is not read
-	for _, m := range s.root.members {
+	rowGroup := &a.f.Meta.RowGroups[a.rowGroup]
+	a.left = rowGroup.NumRows
+	clear(a.leaves) // nil: of a column that is not read
+	for _, m := range a.root.members {
 		for i := m.first; i < m.end; i++ {
-			s.leaves[i] = s.cursor(s.f.Leaves[i], &rowGroup.Columns[i].MetaData)
+			a.leaves[i] = a.cursor(a.f.Leaves[i], &rowGroup.Columns[i].MetaData)
 		}
 	}
 	return nil
@@ -131,11 +131,11 @@ func (s *jsonScan) nextRowGroup() error {
 
 // cursor returns a reader of a column chunk. The more columns there are, the
 // less it reads ahead.
-func (s *jsonScan) cursor(n *layout.Node, m *layout.ColumnMeta) *cursor {
+func (a *jsonScan) cursor(n *layout.Node, m *layout.ColumnMeta) *cursor {
 	start, end := layout.Span(m)
 	c := &cursor{Leaf: &layout.Leaf{Node: n, Name: layout.ColumnName(n.Path)}}
-	c.column = page.Column{Node: n, Codec: m.Codec, Left: m.NumValues, Scratch: true, Budget: s.budget}
-	c.window = page.Window{Src: s.f.Src, At: start, End: end,
-		Ahead: max(page.HeaderRead, min(page.ReadAhead, 64*page.ReadAhead/int64(len(s.f.Leaves))))}
+	c.column = page.Column{Node: n, Codec: m.Codec, Left: m.NumValues, Scratch: true, Budget: a.budget}
+	c.window = page.Window{Src: a.f.Src, At: start, End: end,
+		Ahead: max(page.HeaderRead, min(page.ReadAhead, 64*page.ReadAhead/int64(len(a.f.Leaves))))}
 	return c
 }

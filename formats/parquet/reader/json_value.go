@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -18,23 +19,14 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet/layout"
 )
 
-// appender appends one row.
-type appender struct {
-	leaves  []*cursor
-	column  string // that failed
-	most    int64  // bytes of a row
-	root    *shape
-	dropped *int64 // counts the null members of structs within columns, which are not written; nil: they are
-}
-
 // value appends a value whose entries have the repetition level rep and at
 // least the definition level least.
-func (a *appender) value(b []byte, s *shape, rep, least int) ([]byte, error) {
-	if int64(len(b)) > a.most {
-		return b, layout.BadPage("the row has more than %d bytes as JSON", a.most)
+func (a *jsonScan) value(b []byte, s *shape, rep, least int) ([]byte, error) {
+	if int64(len(b)) > a.f.Budget {
+		return b, layout.BadPage("the row has more than %d bytes as JSON", a.f.Budget)
 	}
 	if s.node.Optional {
-		def, err := a.peek(s)
+		_, _, def, err := a.levels(s.first)
 		if err != nil {
 			return b, err
 		}
@@ -56,7 +48,7 @@ func (a *appender) value(b []byte, s *shape, rep, least int) ([]byte, error) {
 	return a.object(b, s, rep, least)
 }
 
-func (a *appender) object(b []byte, s *shape, rep, least int) (_ []byte, err error) {
+func (a *jsonScan) object(b []byte, s *shape, rep, least int) (_ []byte, err error) {
 	b = append(b, '{')
 	first := len(b)
 	for _, m := range s.members {
@@ -78,7 +70,7 @@ func (a *appender) object(b []byte, s *shape, rep, least int) (_ []byte, err err
 }
 
 // entries appends an object when the keys are text, else a list of entries.
-func (a *appender) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
+func (a *jsonScan) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
 	key, value := s.members[0], s.members[1]
 	if _, text := layout.Annotation(key.node.Schema).(*format.StringType); !text || key.node.Optional {
 		return a.each(append(b, '['), s, rep, least, ']', func(b []byte, rep int) ([]byte, error) {
@@ -95,9 +87,9 @@ func (a *appender) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
 }
 
 // each appends the elements of a list or a map, and the bracket after them.
-func (a *appender) each(b []byte, s *shape, rep, least int, end byte,
+func (a *jsonScan) each(b []byte, s *shape, rep, least int, end byte,
 	one func(b []byte, rep int) ([]byte, error)) ([]byte, error) {
-	def, err := a.peek(s)
+	c, _, def, err := a.levels(s.first)
 	if err != nil {
 		return b, err
 	}
@@ -111,10 +103,9 @@ func (a *appender) each(b []byte, s *shape, rep, least int, end byte,
 		if b, err = one(b, rep); err != nil {
 			return b, err
 		}
-		c := a.leaves[s.first]
+		a.column = c.Name
 		more, err := c.more()
 		if err != nil {
-			a.column = c.Name
 			return b, err
 		}
 		if !more || int(c.page.Reps[c.at]) != s.repeated.Rep {
@@ -123,28 +114,16 @@ func (a *appender) each(b []byte, s *shape, rep, least int, end byte,
 	}
 }
 
-// peek returns the definition level of the next entry of a shape's first leaf.
-func (a *appender) peek(s *shape) (int, error) {
-	c := a.leaves[s.first]
-	_, def, err := c.levels()
-	if err != nil {
-		a.column = c.Name
-	}
-	return def, err
-}
-
 // pass skips one entry of each leaf, which must have no value from the
 // definition level end on.
-func (a *appender) pass(s *shape, rep, least, end int) error {
-	for _, c := range a.leaves[s.first:s.end] {
-		r, d, err := c.levels()
-		if err == nil && (r != rep || d < least || d >= end) {
-			err = layout.BadPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d", c.at, r, d, rep,
-				least, end-1)
-		}
+func (a *jsonScan) pass(s *shape, rep, least, end int) error {
+	for leaf := s.first; leaf < s.end; leaf++ {
+		c, r, d, err := a.levels(leaf)
 		if err != nil {
-			a.column = c.Name
 			return err
+		}
+		if r != rep || d < least || d >= end {
+			return layout.BadPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d", c.at, r, d, rep, least, end-1)
 		}
 		c.pass()
 	}
@@ -152,31 +131,27 @@ func (a *appender) pass(s *shape, rep, least, end int) error {
 }
 
 // leaf appends a value that is not null.
-func (a *appender) leaf(b []byte, s *shape, rep int) ([]byte, error) {
-	c := a.leaves[s.first]
-	r, d, err := c.levels()
-	if err == nil && (r != rep || d != s.node.Def) {
-		err = layout.BadPage("entry %d has the levels %d and %d, not %d and %d", c.at, r, d, rep, s.node.Def)
-	}
-	if err == nil {
-		b, err = s.write(b, &c.page.Values, c.value)
-	}
+func (a *jsonScan) leaf(b []byte, s *shape, rep int) ([]byte, error) {
+	c, r, d, err := a.levels(s.first)
 	if err != nil {
-		a.column = c.Name
 		return b, err
 	}
-	c.pass()
-	return b, nil
+	if r != rep || d != s.node.Def {
+		return b, layout.BadPage("entry %d has the levels %d and %d, not %d and %d", c.at, r, d, rep, s.node.Def)
+	}
+	b, err = s.write(b, &c.page.Values, c.value)
+	if err == nil {
+		c.pass()
+	}
+	return b, err
 }
 
-// levels returns the levels of the next entry.
-func (c *cursor) levels() (rep, def int, err error) {
-	ok, err := c.more()
-	if err != nil {
-		return 0, 0, err
-	}
-	if !ok {
-		return 0, 0, layout.BadPage("the column ended early")
+// levels returns the levels of a leaf's next entry. An error after it is of that column.
+func (a *jsonScan) levels(leaf int) (c *cursor, rep, def int, err error) {
+	c = a.leaves[leaf]
+	a.column = c.Name
+	if ok, err := c.more(); err != nil || !ok {
+		return c, 0, 0, cmp.Or(err, layout.BadPage("the column ended early"))
 	}
 	if c.page.Reps != nil {
 		rep = int(c.page.Reps[c.at])
@@ -184,7 +159,7 @@ func (c *cursor) levels() (rep, def int, err error) {
 	if c.page.Defs != nil {
 		def = int(c.page.Defs[c.at])
 	}
-	return rep, def, nil
+	return c, rep, def, nil
 }
 
 // writer appends value i of a column.
@@ -204,7 +179,12 @@ func writerOf(n *layout.Node) (writer, error) {
 	case *format.DateType:
 		w = momentWriter(n.Kind, format.Int32, 24*time.Hour, time.DateOnly)
 	case *format.TimeType:
-		w = timeWriter(n.Kind, t)
+		if unit, kind := t.Unit.Value, format.Int64; unit != nil { // milliseconds of a day fit in 32 bits
+			if unit.Duration() == time.Millisecond {
+				kind = format.Int32
+			}
+			w = momentWriter(n.Kind, kind, unit.Duration(), "15:04:05.999999999")
+		}
 	case *format.TimestampType:
 		layout := "2006-01-02T15:04:05.999999999"
 		if t.IsAdjustedToUTC {
@@ -279,7 +259,7 @@ func whole(kind format.Type) func(v *layout.Values, i int) int64 {
 }
 
 func wholeWriter(kind format.Type, signed bool) writer {
-	of := whole(kind)
+	of, bits := whole(kind), uint64(math.MaxUint64)
 	switch {
 	case of == nil:
 		return nil
@@ -288,12 +268,10 @@ func wholeWriter(kind format.Type, signed bool) writer {
 			return strconv.AppendInt(b, of(v, i), 10), nil
 		}
 	case kind == format.Int32:
-		return func(b []byte, v *layout.Values, i int) ([]byte, error) {
-			return strconv.AppendUint(b, uint64(uint32(v.I32[i])), 10), nil
-		}
+		bits = math.MaxUint32
 	}
 	return func(b []byte, v *layout.Values, i int) ([]byte, error) {
-		return strconv.AppendUint(b, uint64(v.I64[i]), 10), nil
+		return strconv.AppendUint(b, uint64(of(v, i))&bits, 10), nil
 	}
 }
 
@@ -343,18 +321,6 @@ func appendDecimal(b []byte, unscaled *big.Int, scale int) []byte {
 	return b
 }
 
-// timeWriter returns the writer for times of day: milliseconds have 32 bits.
-func timeWriter(kind format.Type, t *format.TimeType) writer {
-	if t.Unit.Value == nil {
-		return nil
-	}
-	unit, want := t.Unit.Value.Duration(), format.Int64
-	if unit == time.Millisecond {
-		want = format.Int32
-	}
-	return momentWriter(kind, want, unit, "15:04:05.999999999")
-}
-
 // momentWriter returns the writer for counts of a unit since 1970.
 func momentWriter(kind, want format.Type, unit time.Duration, form string) writer {
 	of := whole(kind)
@@ -362,20 +328,13 @@ func momentWriter(kind, want format.Type, unit time.Duration, form string) write
 		return nil
 	}
 	return func(b []byte, v *layout.Values, i int) ([]byte, error) {
-		return appendMoment(b, of(v, i), unit, form), nil
+		n, each, seconds := of(v, i), int64(max(1, time.Second/unit)), int64(max(1, unit/time.Second))
+		return appendMoment(b, time.Unix(n/each*seconds, n%each*int64(unit)), form), nil
 	}
 }
 
-func appendMoment(b []byte, n int64, unit time.Duration, layout string) []byte {
-	var at time.Time
-	if unit >= time.Second {
-		at = time.Unix(n*int64(unit/time.Second), 0)
-	} else {
-		each := int64(time.Second / unit)
-		at = time.Unix(n/each, n%each*int64(unit))
-	}
-	b = at.UTC().AppendFormat(append(b, '"'), layout)
-	return append(b, '"')
+func appendMoment(b []byte, at time.Time, form string) []byte {
+	return append(at.UTC().AppendFormat(append(b, '"'), form), '"')
 }
 
 // writeInt96 writes the instants of older Spark, Hive and Impala: the
@@ -384,9 +343,7 @@ func writeInt96(b []byte, v *layout.Values, i int) ([]byte, error) {
 	const epoch = 2440588 // 1970-01-01
 	s := []byte(v.Strs[i])
 	nanos, day := int64(binary.LittleEndian.Uint64(s)), int64(binary.LittleEndian.Uint32(s[8:]))
-	at := time.Unix((day-epoch)*24*60*60, nanos)
-	b = at.UTC().AppendFormat(append(b, '"'), "2006-01-02T15:04:05.999999999Z")
-	return append(b, '"'), nil
+	return appendMoment(b, time.Unix((day-epoch)*24*60*60, nanos), "2006-01-02T15:04:05.999999999Z"), nil
 }
 
 // writeInterval writes months, days and milliseconds.
@@ -413,24 +370,15 @@ func writeUUID(b []byte, v *layout.Values, i int) ([]byte, error) {
 	return jsontext.AppendString(b, uuid.UUID([]byte(v.Strs[i])).String()), nil
 }
 
+// writeHalf shifts the bits of a float of 16 bits to where one of 32 has them: its exponent is
+// 112 less then, but for NaN and the infinities.
 func writeHalf(b []byte, v *layout.Values, i int) ([]byte, error) {
-	bits := binary.LittleEndian.Uint16([]byte(v.Strs[i]))
-	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
-	var f float64
-	switch exponent {
-	case 0:
-		f = math.Ldexp(fraction, -24)
-	case 0x1f:
-		if f = math.Inf(1); fraction != 0 {
-			f = math.NaN()
-		}
-	default:
-		f = math.Ldexp(fraction+1024, exponent-25)
+	half := uint32(binary.LittleEndian.Uint16([]byte(v.Strs[i])))
+	bits, scale := half&0x8000<<16|half&0x7fff<<13, 0x1p112
+	if half&0x7c00 == 0x7c00 {
+		bits, scale = bits|0x7f800000, 1
 	}
-	if bits>>15 == 1 {
-		f = -f
-	}
-	return appendFloat(b, f, 32), nil
+	return appendFloat(b, float64(math.Float32frombits(bits))*scale, 32), nil
 }
 
 // appendFloat appends the shortest number that reads back as the same bits. A
