@@ -29,7 +29,8 @@ type Tasks struct {
 var (
 	idNames       = []string{"id", "task_id", "example_id", "question_id", "qid", "uid", "uuid"}
 	questionNames = []string{"question", "prompt", "problem", "instruction", "query", "input", "task", "text"}
-	answerNames   = []string{"answer", "expected", "expected_answer", "ground_truth", "reference", "target", "label", "solution",
+	answerNames   = []string{"answer", "expected", "expected_answer", "ground_truth", "reference", "target",
+		"label", "solution",
 		"final_answer", "gold", "output"}
 	number = regexp.MustCompile(`(^|####)\s*-?[0-9][0-9,]*(\.[0-9]+)?\s*$`)
 )

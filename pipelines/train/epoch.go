@@ -65,7 +65,8 @@ func (o Options) epoch(ctx context.Context, e int, before *receipts.Receipt,
 	}
 	first := o
 	if o.PlanPrevious && e > 0 {
-		if first.Rollout.Plan, err = planning.OpenPlan(ctx, stages.Input{URI: previous, AcceptGates: o.Curate.In.AcceptGates}); err != nil {
+		if first.Rollout.Plan, err = planning.OpenPlan(ctx,
+			stages.Input{URI: previous, AcceptGates: o.Curate.In.AcceptGates}); err != nil {
 			return nil, err
 		}
 	}

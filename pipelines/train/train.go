@@ -57,7 +57,8 @@ type Options struct {
 
 	// Echo scores a batch by what its trainer gave back, beside the receipt at a URI, if
 	// Submit.Echo asks for it.
-	Echo func(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt, at string) (stages.Report, error)
+	Echo func(ctx context.Context, env stages.Env, in stages.Input, receipt *receipts.Receipt,
+		at string) (stages.Report, error)
 
 	Validation *Validation // nil for none
 
@@ -172,7 +173,8 @@ func (o Options) sumUp(ctx context.Context, e int, known []history.Epoch) ([]his
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	at, found := slices.BinarySearchFunc(r.Epochs, e, func(x history.Epoch, e int) int { return cmp.Compare(x.Epoch, e) })
+	at, found := slices.BinarySearchFunc(r.Epochs, e,
+		func(x history.Epoch, e int) int { return cmp.Compare(x.Epoch, e) })
 	if !found {
 		return r.Epochs[:at], nil
 	}

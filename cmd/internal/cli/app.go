@@ -44,7 +44,8 @@ const firstStep = "see `rollmill --help`"
 // Run runs a command line, whose first word is the program's name, and returns the
 // exit code. It reports an error on the streams.
 func (a *App) Run(ctx context.Context, args []string, streams terminal.Streams) int {
-	l := &commandLine{app: a, Console: terminal.New(streams, a.knownSecrets(streams.Lookup), a.InWordsOf), global: newGlobals()}
+	l := &commandLine{app: a, Console: terminal.New(streams, a.knownSecrets(streams.Lookup), a.InWordsOf),
+		global: newGlobals()}
 	l.everywhere = optionsOf(plugin.Declared(l.global))
 	err := l.parser().RunContext(ctx, a.argsLast(args))
 	code := exitCode(ctx, err)

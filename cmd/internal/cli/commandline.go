@@ -69,7 +69,8 @@ func (l *commandLine) build(cmd Command) *urfave.Command {
 }
 
 // run runs a command whose flags are parsed.
-func (l *commandLine) run(ctx context.Context, cmd Command, args []string, settings plugin.Settings, own []*option) error {
+func (l *commandLine) run(ctx context.Context, cmd Command, args []string, settings plugin.Settings,
+	own []*option) error {
 	switch {
 	case l.global.Help:
 		_, err := io.WriteString(l.Out, cmd.brief(settings, own))
@@ -124,7 +125,8 @@ func (l *commandLine) noCommand(args []string) error {
 
 // session applies flags, --set, the environment and the config file to the
 // settings, and returns the session with them.
-func (l *commandLine) session(ctx context.Context, cmd Command, args []string, settings plugin.Settings, own []*option) (*Session, error) {
+func (l *commandLine) session(ctx context.Context, cmd Command, args []string, settings plugin.Settings,
+	own []*option) (*Session, error) {
 	if err := cmd.assignArgs(args, own); err != nil {
 		return nil, err
 	}

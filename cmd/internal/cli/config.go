@@ -228,7 +228,8 @@ func (a *App) checkKey(where, section, key string, all map[string][]*option) err
 		known = append(known, a.sections(all)...)
 		return Usagef(plugin.Nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)
 	}
-	return Usagef(plugin.Nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where,
+	return Usagef(plugin.Nearest(key, known, "see rollmill "+section+" --help"),
+		"%s: unknown key %q in section %s", where,
 		key, section)
 }
 

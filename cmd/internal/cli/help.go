@@ -205,7 +205,8 @@ func (a *App) helpOn(args []string) (string, error) {
 			return plugins, nil
 		}
 		names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
-		return "", Usagef(plugin.Nearest(name, names, firstStep), "there is no command %q, and no guide of that name", name)
+		return "", Usagef(plugin.Nearest(name, names, firstStep),
+			"there is no command %q, and no guide of that name", name)
 	}
 	return a.onTerminal(text), nil
 }

@@ -40,7 +40,8 @@ type Expansion struct {
 // command. Every value stays text until its flag parses it. parse also returns
 // the values of the environment variables that the file used, by name, even when
 // it returns an error. Errors are usage errors that name the file and line.
-func (a *App) parse(path string, data []byte, schema map[string][]*option, lookup func(string) (string, bool)) (Settings,
+func (a *App) parse(path string, data []byte, schema map[string][]*option,
+	lookup func(string) (string, bool)) (Settings,
 	map[string]Expansion, error) {
 	p := &parser{app: a, lookup: lookup, schema: schema, out: Settings{}, expanded: map[string]Expansion{}}
 	p.File = yamldoc.File{Name: filepath.Base(path), Fail: func(place, hint, what string) error {

@@ -53,7 +53,8 @@ func New(s Streams, secrets *secret.Set, words func(command, of, advice string) 
 	if f, ok := s.Err.(*os.File); ok {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
-	c := &Console{Streams: s, words: words, Stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
+	c := &Console{Streams: s, words: words, Stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets},
+		screen:  screenOf(s),
 		Secrets: secrets}
 	c.Board = &board{s: c, begun: time.Now()}
 	return c
