@@ -98,8 +98,11 @@ func TestLostEngine(t *testing.T) {
 				}
 				return nil
 			}}
-		for range 2 {
+		for failed := range 2 {
 			g.Called(t.Context(), "m", "/chat/completions", time.Unix(99, 0), &completion.Failure{Class: outcomes.FailEngine})
+			if g.Wait(); asked != failed {
+				t.Errorf("lost %v: asked %d times after %d failed calls", lost, asked, failed+1)
+			}
 		}
 		row := failing(outcomes.FailEngine)
 		row.Calls = []formats.Call{{Model: "m", Error: "HTTP 503"}}
