@@ -75,7 +75,7 @@ func OpenEcho(src io.ReaderAt, size int64, name string) (*Echo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(rows.Columns(), "trajectory_id") {
+	if !slices.Contains(rows.Names(), "trajectory_id") {
 		return nil, fault.Invalid(name, "write a row for each row of the sequences, with its trajectory_id and sequence", nil,
 			"it has no column trajectory_id")
 	}

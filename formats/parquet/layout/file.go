@@ -137,21 +137,11 @@ func (f *File) RowGroups() []int64 {
 	return out
 }
 
-// Names returns the paths of columns and of groups of columns, without the
-// levels of lists: "messages" and "messages.content".
-func (f *File) Names() []string {
-	var out []string
-	var walk func(n *Node, prefix string)
-	walk = func(n *Node, prefix string) {
-		if _, element := n.Element(); element != nil {
-			n = element
-		}
-		for _, c := range n.Children {
-			out = append(out, prefix+c.Name)
-			walk(c, prefix+c.Name+".")
-		}
+// Names returns the names of the columns of a row, and of its groups of columns.
+func (f *File) Names() (out []string) {
+	for _, c := range f.Root.Children {
+		out = append(out, c.Name)
 	}
-	walk(f.Root, "")
 	return out
 }
 

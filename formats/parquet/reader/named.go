@@ -44,12 +44,7 @@ func NewNamedReader(f *layout.File, names []string, first, rows int64) (*NamedRe
 	for _, name := range names {
 		c := f.Root.Child(name)
 		if c == nil {
-			var known []string
-			for _, c := range f.Root.Children {
-				known = append(known, c.Name)
-			}
-			return nil, fault.Invalid(f.Name(), "its columns are "+strings.Join(known, ", "), nil,
-				"has no column %q", name)
+			return nil, fault.Invalid(f.Name(), "its columns are "+strings.Join(f.Names(), ", "), nil, "has no column %q", name)
 		}
 		if !slices.Contains(root.Children, c) {
 			root.Children = append(root.Children, c)
