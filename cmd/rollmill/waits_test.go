@@ -46,7 +46,6 @@ var endlessWaits = map[string]string{
 	"stages/rollout/agents/harbor pass":      "the container's program ends, and with it its connections",
 	"stages/backends/command ask":            "the command's context kills it, WaitDelay closes its pipes, and the reader ends with them",
 	"stages/backends/openai send":            "the pipe is closed before, which ends the writer",
-	"stages/backends/hfhub upload":           "of requests with a time limit",
 	"stages/curate run":                      "the group's context ends every side",
 	"stages/group readRuns":                  "the group's context ends every side",
 	"pipelines/convert each":                 "of records, which are converted; reading them has a time, and the context ends it",

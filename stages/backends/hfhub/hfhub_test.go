@@ -37,7 +37,7 @@ func small(path string, data []byte) hfhub.File {
 }
 
 func change(files ...hfhub.File) hfhub.Change {
-	return hfhub.Change{Repo: id, Summary: "a batch", Files: files, Settle: time.Millisecond}
+	return hfhub.Change{Repo: id, Summary: "a batch", Files: files, Settle: time.Millisecond, Guard: func() error { return nil }}
 }
 
 var (
@@ -151,17 +151,6 @@ func TestOldFilesGoInTheSameCommit(t *testing.T) {
 		t.Errorf("%q in %q", files, s.Commits(id))
 	}
 	holds(t, s)
-}
-
-func TestManyFiles(t *testing.T) {
-	c, s := start(t, hubtest.Faults{ChunkSize: 5})
-	var files []hfhub.File
-	for n := range 600 {
-		files = append(files, small(fmt.Sprintf("data/%03d.parquet", n), fmt.Append(nil, "content ", n)))
-	}
-	if _, err := c.Push(t.Context(), change(files...)); err != nil || len(s.Files(id)) != 601 || len(s.Commits(id)) != 1 {
-		t.Errorf("%v, %d files", err, len(s.Files(id)))
-	}
 }
 
 // What a store does wrong that does not pass: an error, and no commit.

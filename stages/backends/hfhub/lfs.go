@@ -10,15 +10,10 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 const lfsType = "application/vnd.git-lfs+json"
-
-// together is how many files are uploaded concurrently.
-const together = 4
 
 type lfsObject struct {
 	OID     string `json:"oid"`
@@ -40,17 +35,16 @@ type lfsAction struct {
 
 // upload sends the contents of large files that the store does not have.
 func (p *push) upload(ctx context.Context) error {
-	var all []lfsObject
+	if len(p.large) == 0 {
+		return nil
+	}
+	all, err := p.batch(ctx, p.large)
+	if err != nil {
+		return err
+	}
 	files := map[string]File{}
-	for some := range slices.Chunk(p.large, atOnce) {
-		objects, err := p.batch(ctx, some)
-		if err != nil {
-			return err
-		}
-		all = append(all, objects...)
-		for _, f := range some {
-			files[f.SHA256] = f
-		}
+	for _, f := range p.large {
+		files[f.SHA256] = f
 	}
 	for _, o := range all { // before anything is sent
 		f, asked := files[o.OID]
@@ -63,15 +57,15 @@ func (p *push) upload(ctx context.Context) error {
 				o.Error.Message)}
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(together)
 	for _, o := range all {
 		if o.Actions == nil || o.Actions.Upload == nil { // the store has the content
 			continue
 		}
-		g.Go(func() error { return p.object(ctx, files[o.OID], o) })
+		if err := p.object(ctx, files[o.OID], o); err != nil {
+			return err
+		}
 	}
-	return g.Wait()
+	return nil
 }
 
 // batch asks for the upload addresses.

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -23,7 +22,7 @@ type Change struct {
 	Files       []File
 	Delete      func(path string) bool // files to take out, of those that are not in Files; nil for none
 
-	// Guard is called before each thing that is sent; nil for always.
+	// Guard is called before each thing that is sent.
 	Guard func() error
 	// Settle is how long a request with a lost answer may take to have its
 	// effect; default 5s.
@@ -39,15 +38,6 @@ const rounds = 8
 // After an error the commit may have been made all the same; repeating the push finds out.
 func (c *Client) Push(ctx context.Context, change Change) (commit string, err error) {
 	change.Settle = cmp.Or(change.Settle, 5*time.Second)
-	guard, mu := change.Guard, sync.Mutex{}
-	change.Guard = func() error { // files are uploaded concurrently
-		mu.Lock()
-		defer mu.Unlock()
-		if guard == nil {
-			return nil
-		}
-		return guard()
-	}
 	for range rounds {
 		var again bool
 		if commit, again, err = c.pushOnce(ctx, change); !again {
@@ -141,9 +131,6 @@ func (p *push) compare(ctx context.Context) error {
 	return nil
 }
 
-// atOnce is how many files a request may name.
-const atOnce = 256
-
 // preupload asks how each file is to be sent.
 func (p *push) preupload(ctx context.Context) error {
 	type question struct {
@@ -151,34 +138,35 @@ func (p *push) preupload(ctx context.Context) error {
 		Sample string `json:"sample"`
 		Size   int64  `json:"size"`
 	}
-	for files := range slices.Chunk(p.send, atOnce) {
-		var ask struct {
-			Files []question `json:"files"`
-		}
-		for _, f := range files {
-			sample, err := f.sample()
-			if err != nil {
-				return err
-			}
-			ask.Files = append(ask.Files, question{f.Path, base64.StdEncoding.EncodeToString(sample), f.Size})
-		}
-		var answer struct {
-			Files []preuploaded `json:"files"`
-		}
-		err := remote.Again(ctx, func() error {
-			return p.web().Post(ctx, p.api(p.Repo, "preupload", branch), ask, &answer)
-		})
+	if len(p.send) == 0 {
+		return nil
+	}
+	var ask struct {
+		Files []question `json:"files"`
+	}
+	for _, f := range p.send {
+		sample, err := f.sample()
 		if err != nil {
 			return err
 		}
-		modes := map[string]preuploaded{}
-		for _, f := range answer.Files {
-			modes[f.Path] = f
-		}
-		for _, f := range files {
-			if err := p.sort(f, modes[f.Path]); err != nil {
-				return err
-			}
+		ask.Files = append(ask.Files, question{f.Path, base64.StdEncoding.EncodeToString(sample), f.Size})
+	}
+	var answer struct {
+		Files []preuploaded `json:"files"`
+	}
+	err := remote.Again(ctx, func() error {
+		return p.web().Post(ctx, p.api(p.Repo, "preupload", branch), ask, &answer)
+	})
+	if err != nil {
+		return err
+	}
+	modes := map[string]preuploaded{}
+	for _, f := range answer.Files {
+		modes[f.Path] = f
+	}
+	for _, f := range p.send {
+		if err := p.sort(f, modes[f.Path]); err != nil {
+			return err
 		}
 	}
 	return nil

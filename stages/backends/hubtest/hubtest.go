@@ -38,7 +38,6 @@ type Faults struct {
 	NoCommitOID      bool
 	CommitRefused    int    // with this code, each time
 	AppliedThen500   int    // commits that are made, and answered with 500
-	AppliedThen      int    // commits are made, and answered with this code
 	DropAfterCommit  int    // commits that are made, and not answered
 	DropBeforeCommit int    // commits that are neither
 	Committed        func() // called when a commit was made, before the answer
@@ -53,12 +52,10 @@ type Faults struct {
 	CreateForbidden bool // the token may not create
 	CreateRaces     int  // times that another operation conflicts
 	NoHead          bool // does not say what a branch's head is
-	NoWhoami        bool
-	PageSize        int    // of a tree
-	CardError       string // what is wrong with each card
-	OpenToAll       bool   // takes any token, or none
-	EchoesToken     bool   // says the token in its refusals
-	OldKeys         bool   // knows "private", and refuses "visibility"
+	PageSize        int  // of a tree
+	OpenToAll       bool // takes any token, or none
+	EchoesToken     bool // says the token in its refusals
+	OldKeys         bool // knows "private", and refuses "visibility"
 }
 
 // Hub is a store: a handler. Mount it under Prefix.

@@ -96,8 +96,6 @@ func (h *Hub) storage(r *http.Request) string {
 
 func (h *Hub) whoami(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case h.faults.NoWhoami:
-		fail(w, http.StatusNotFound, "", "Not Found")
 	case !h.known(r):
 		said := "Invalid username or password."
 		if h.faults.EchoesToken {
@@ -114,9 +112,8 @@ func (h *Hub) whoami(w http.ResponseWriter, r *http.Request) {
 
 func (h *Hub) card(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Content, RepoType string }
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || h.faults.CardError != "" {
-		backendtest.JSON(w, http.StatusBadRequest,
-			map[string]any{"errors": []any{map[string]string{"message": h.faults.CardError}}, "warnings": []any{}})
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		fail(w, http.StatusBadRequest, "", err.Error())
 		return
 	}
 	answer(w, map[string]any{"errors": []any{}, "warnings": []any{}})

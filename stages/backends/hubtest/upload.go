@@ -210,9 +210,6 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 		h.faults.Committed()
 	}
 	switch {
-	case h.faults.AppliedThen != 0:
-		fail(w, h.faults.AppliedThen, "", "refused")
-		return
 	case h.faults.AppliedThen500 > 0:
 		h.faults.AppliedThen500--
 		fail(w, http.StatusInternalServerError, "", "Internal Error")
