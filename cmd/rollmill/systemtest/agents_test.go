@@ -84,20 +84,6 @@ func TestAgentsInOtherLanguages(t *testing.T) {
 			t.Errorf("%d answers: %+v", len(log), rows)
 		}
 	})
-	t.Run("the page has it", func(t *testing.T) {
-		worker, err := os.ReadFile(filepath.Join(agents, "worker.py"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := os.ReadFile(filepath.Join(root, "stages", "rollout", "agents", "command", "command.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown := strings.ReplaceAll("\n"+strings.TrimSpace(string(worker)), "\n", "\n//\t")
-		if !strings.Contains(string(page), shown) {
-			t.Errorf("the page of agent command does not show worker.py as it is:%s", shown)
-		}
-	})
 }
 
 // rolloutOfSandbox runs an agent twice on an example, and returns the rows and

@@ -51,7 +51,7 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	const short = "k9z7"
 	for name, value := range map[string]string{
 		"ROLLMILL_API_KEY": "canary-engine-01", "ROLLMILL_JUDGE_API_KEY": "canary-judge-02", "ROLLMILL_REWARD_API_KEY": "canary-service-03",
-		"HF_TOKEN": short, "CANARY_ARG": "canary-arg-04", "CANARY_USER": "canary-user-05", "UNRELATED_TOKEN": "canary-child-06",
+		"OPENAI_API_KEY": short, "CANARY_ARG": "canary-arg-04", "CANARY_USER": "canary-user-05", "UNRELATED_TOKEN": "canary-child-06",
 		"PASSED_TOKEN": "canary-passed-07",
 	} {
 		t.Setenv(name, value)
@@ -116,7 +116,7 @@ score:
 		"#!/bin/sh\ncat >/dev/null\necho '{\"state\":\"completed\",\"policy\":{\"url\":\"http://engine/"+inPath+"7a/v1\",\"model\":\"m\"}}'\n")
 	try(0, "submit", "--in", curated, "--backend", "command", "--trainer", trained, "--wait", "--out", work+"/trained", "--ledger", work+"/second")
 	if said := try(0, "sandbox", "--listen", "127.0.0.1:0", "--exec-env", "PASSED_TOKEN", "--exec",
-		`echo "<$ROLLMILL_JUDGE_API_KEY$UNRELATED_TOKEN$HF_TOKEN> ${#PASSED_TOKEN}"`); said != "<> 16" {
+		`echo "<$ROLLMILL_JUDGE_API_KEY$UNRELATED_TOKEN$OPENAI_API_KEY> ${#PASSED_TOKEN}"`); said != "<> 16" {
 		t.Errorf("a command that the sandbox runs was given %q", said)
 	}
 	try(2, "submit", "--in", curated, "--backend", "art", "--url", "http://127.0.0.1:1/"+inPath+"3a", "--out", work+"/bad")
