@@ -1,3 +1,5 @@
+// Package chat makes of messages what the API of chat completions and chat templates
+// have, and reads messages in that form.
 package chat
 
 import (

@@ -1,3 +1,4 @@
+// Package fit makes of a message what a format can hold of it.
 package fit
 
 import (
