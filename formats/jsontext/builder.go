@@ -27,12 +27,6 @@ func (b *Builder) Get(key string) []byte {
 	return nil
 }
 
-// Has reports whether a key is present with a value other than null.
-func (b *Builder) Has(key string) bool {
-	raw := b.Get(key)
-	return raw != nil && string(raw) != "null"
-}
-
 // fewKeys is how many keys of an object are compared one by one.
 const fewKeys = 16
 

@@ -155,5 +155,5 @@ func epoch(r *importers.Record) *int32 {
 
 // context keeps what the name of the file says.
 func context(r *importers.Record, meta *importers.Metadata) {
-	meta.AddText("split", jsontext.Unquote(jsontext.ParseObject(r.Context).Get("split")))
+	meta.Add("split", jsontext.ParseObject(r.Context).Get("split"))
 }

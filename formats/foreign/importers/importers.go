@@ -111,10 +111,9 @@ func (o *Options) Role(source string) (role string, mapped bool) {
 
 // Record is a piece of a file that is converted by itself.
 type Record struct {
-	Data  []byte // of one JSON value, or what the format's records are; it may be kept
-	Entry string // its path in an archive; "" for none
-	Row   int64  // which record of the file it is, from 0
-	Line  int    // where it begins in a text, from 1; 0 for none
+	Data []byte // of one JSON value, or what the format's records are; it may be kept
+	Row  int64  // which record of the file it is, from 0
+	Line int    // where it begins in a text, from 1; 0 for none
 
 	Nulls   bool  // its objects have nulls that datasets added, see Rows
 	Dropped int64 // how many such nulls, and of structs of Parquet and Arrow, were left out
@@ -294,14 +293,10 @@ func (f *Format) All(file File) iter.Seq2[Parsed, error] {
 
 // At returns the place of a record in a file, for messages.
 func (r *Record) At() string {
-	at := ""
-	if r.Entry != "" {
-		at = fmt.Sprintf("entry %q ", r.Entry)
-	}
 	if r.Line > 0 {
-		return fmt.Sprintf("%sline %d", at, r.Line)
+		return fmt.Sprintf("line %d", r.Line)
 	}
-	return fmt.Sprintf("%srecord %d", at, r.Row)
+	return fmt.Sprintf("record %d", r.Row)
 }
 
 // Refused returns the error about a record of a file that cannot be imported.

@@ -33,13 +33,6 @@ func (m *Metadata) Add(name string, value []byte) {
 	}
 }
 
-// AddText keeps a text that is not empty.
-func (m *Metadata) AddText(name, text string) {
-	if text != "" {
-		m.Add(name, Quote(text))
-	}
-}
-
 // OfMessage keeps a value of the message with an index, in the field
 // "message_fields".
 func (m *Metadata) OfMessage(index int, name string, value []byte) {
