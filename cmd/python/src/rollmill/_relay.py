@@ -6,11 +6,13 @@ and ends when they are answered.
 """
 
 import os
-import socket
 import sys
 
 
 def main() -> None:
+    del sys.path[0]  # this folder, whose inspect would hide that of the standard library
+    import socket
+
     try:
         with socket.socket(socket.AF_UNIX) as process:
             process.connect(os.environ["_ROLLMILL_CALLS"])
