@@ -155,5 +155,7 @@ func epoch(r *importers.Record) *int32 {
 
 // context keeps what the name of the file says.
 func context(r *importers.Record, meta *importers.Metadata) {
-	meta.Add("split", jsontext.ParseObject(r.Context).Get("split"))
+	if split := jsontext.ParseObject(r.Context).Get("split"); len(split) > len(`""`) {
+		meta.Add("split", split)
+	}
 }

@@ -147,6 +147,9 @@ func TestLogsComeBack(t *testing.T) {
 				}
 			}
 			compare(t, sent, rows, name == "v2")
+			if alone := items(t, "0012.parquet", data); *alone[0].Epoch != 12 || strings.Contains(alone[0].Row.Metadata, "split") {
+				t.Errorf("a file in no folder of a split: %+v", alone[0])
+			}
 		}
 	}
 }
