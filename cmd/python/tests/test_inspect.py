@@ -43,7 +43,8 @@ class Samples(unittest.TestCase):
         self.assertEqual([rewards_of("s", v, False)[0].get("value") for v in ("P", "Yes", "0.25", True, 2)], [0.5, 1, 0.25, 1, 2])
         self.assertEqual([rewards_of("s", v, False)[0]["failure"] for v in (None, float("nan"), "NaN", "maybe")], ["missing"] * 3 + ["answer"])
         self.assertEqual([r["name"] for r in rewards_of("s", {"a": 1, "b": [2, 3]}, False)], ["s.a", "s.b"])
-        self.assertEqual(finite({"a": [float("inf"), 1.0]}), {"a": [None, 1.0]})
+        lost: list[float] = []
+        self.assertEqual((finite({"a": [float("inf"), 1.0]}, lost), lost), ({"a": [None, 1.0]}, [float("inf")]))
 
     def test_limits_and_errors(self) -> None:
         row = sample_row(SAMPLE | {"limit": {"type": "messages"}}, ABOUT)

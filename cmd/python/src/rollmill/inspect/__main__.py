@@ -32,14 +32,14 @@ def main() -> None:
         print(f"{o.to_scout}: {count} transcripts" + (f"; left out: {left_out}" if left_out else ""), file=sys.stderr)
         return
     for source in o.sources:
-        count = 0
+        count, misfits = 0, list[float]()
         try:
             for row in scout_rows(source) if o.scout else log_rows(source):
-                print(json.dumps(finite(row), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+                print(json.dumps(finite(row, misfits), ensure_ascii=False, separators=(",", ":"), allow_nan=False))
                 count += 1
         except Exception as error:  # of Inspect's reader, which names no file
             sys.exit(f"error: reading {source!r}, after {count} rows: {type(error).__name__}: {error}")
-        print(f"{source}: {count} rows", file=sys.stderr)
+        print(f"{source}: {count} rows" + (f"; null in place of NaN and infinity: {len(misfits)} numbers" if misfits else ""), file=sys.stderr)
 
 
 def log_rows(source: str) -> Iterator[Json]:

@@ -16,13 +16,16 @@ def plain(value: Any) -> Json:
     return result
 
 
-def finite(x: Any) -> Any:
-    """A value without NaN and infinities, which are no JSON."""
+def finite(x: Any, lost: list[float]) -> Any:
+    """A value without NaN and infinities, which are no JSON; they are added to lost."""
     if isinstance(x, dict):
-        return {k: finite(v) for k, v in x.items()}
+        return {k: finite(v, lost) for k, v in x.items()}
     if isinstance(x, list):
-        return [finite(v) for v in x]
-    return None if isinstance(x, float) and not math.isfinite(x) else x
+        return [finite(v, lost) for v in x]
+    if isinstance(x, float) and not math.isfinite(x):
+        lost.append(x)
+        return None
+    return x
 
 
 def sample_row(s: Json, about: Json, unmarked: bool = False) -> Json:
