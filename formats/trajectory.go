@@ -177,6 +177,20 @@ func (t *Trajectory) TokenAdvantages(message int) []float32 {
 	return nil
 }
 
+// SetTotals sets the tokens that the calls and the trained messages add up to.
+func (t *Trajectory) SetTotals() {
+	t.PromptTokens, t.CompletionTokens, t.SampledTokens = 0, 0, 0
+	for i := range t.Calls {
+		t.PromptTokens += t.Calls[i].PromptTokens
+		t.CompletionTokens += t.Calls[i].CompletionTokens
+	}
+	for i := range t.Messages {
+		if t.Trained(i) {
+			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
+		}
+	}
+}
+
 // Repeats reports whether a call has the answer of the trajectory that is forked. Rows of schemas before 2.4 do not
 // say so; there such calls made no request.
 func (t *Trajectory) Repeats(call int) bool {

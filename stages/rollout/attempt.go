@@ -182,8 +182,6 @@ func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 	}
 	for i := range t.Calls {
 		c := &t.Calls[i]
-		t.PromptTokens += c.PromptTokens
-		t.CompletionTokens += c.CompletionTokens
 		if c.Target && c.Error == "" {
 			t.Model = c.Model
 			if t.PolicyVersion == nil {
@@ -191,11 +189,7 @@ func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 			}
 		}
 	}
-	for i := range t.Messages {
-		if t.Trained(i) {
-			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
-		}
-	}
+	t.SetTotals()
 	t.Answer = chat.Answer(t)
 }
 

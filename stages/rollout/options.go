@@ -18,91 +18,73 @@ import (
 // DefaultConcurrency is the default of Options.Concurrency.
 const DefaultConcurrency = 16
 
-// Options are the settings of a run. The first block decides the rows and is
-// part of the dataset's identity; the second decides how they are made.
+// Options are the settings of a run. Those that a user sets are explained where they are declared,
+// with their defaults, for which zero stands.
 type Options struct {
 	stages.Env
 	Out stages.Output
 
-	Run string // name of the run, part of every trajectory id
-	// URI of the run's folder, which holds its id; not part of the identity; default: runroot.Of the output
-	Root        string
-	Epoch       *int               // from 0; default: the plan's, else 0
+	Run         string // name of the run, part of every trajectory id
+	Root        string // URI of the run's folder, which holds its id; default: runroot.Of the output
+	Epoch       *int
 	Examples    planning.Examples  // in the order of the rows; the caller closes them
 	ExamplesRef manifest.Ref       // their URI, with the digest of the file; Role defaults to "examples"
-	Columns     formats.FieldNames // of the task file, from which id, question and answer come; empty names are the defaults
-	Hide        []string           // fields of the example, or paths in it, that agents do not get
-	Generations int                // attempts at each example; default 1
-	// attempt only the examples of this plan, as often as it says; nil: all, Generations times
-	Plan   *planning.Plan
-	Extend stages.Input       // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
-	Agent  agents.Agent       // MakeAgent makes it as Agents says
-	agent  agents.Description // what it says, once defaults were called
-	Agents agents.Chosen
-	// the agent's processes stay for the caller's next rollout; it calls CloseAgent
-	KeepAgent bool
-	Model     string // requested; default: the policy's
-	// of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
-	Policy       *receipts.Policy
-	TargetModel  string         // calls to this model are the ones to train on; default: Model
-	Functions    []string       // and, unless empty, made by one of these functions of the agent (see Attempt.BaseURL)
-	AcceptModels []string       // further names that an answer may carry; "*" for any
-	Sampling     map[string]any // request fields for calls that do not set them: temperature, top_p, max_tokens, stop, ...
-	SamplingSeed *int64         // nil: the engine is sent no seed
-	Extra        map[string]any // request fields that make the engine return token ids; nil: apis.DefaultExtra
-	NoLogprobs   bool           // keep trajectories although the engine gives no logprobs
-	MaxCalls     int            // a trajectory that asks for one call more is truncated; 0 means no limit
-	// one whose calls took as many tokens and that asks for another is truncated; 0 means no limit
-	MaxTokens int64
-	// finish reasons that count as the end of an answer, besides outcomes.EndedReasons; "null" for none
-	AcceptFinish []string
-	Alternatives Alternatives // default KeepAlternatives
+	Columns     formats.FieldNames // of the task file, from which id, question and answer come; "" for the defaults
+	Hide        []string
+	Generations int
+	Plan        *planning.Plan     // attempt only its examples, as often as it says; nil: all, Generations times
+	Extend      stages.Input       // with Plan: rollouts that are copied, the new attempts among them; URI "" for none
+	Agent       agents.Agent       // MakeAgent makes it as Agents says
+	agent       agents.Description // what it says, once defaults were called
+	Agents      agents.Chosen
+	KeepAgent   bool // its processes stay for the caller's next rollout; it calls CloseAgent
+	Model       string
 
-	// requests that agents may send to the engine besides model calls and recorder's list, "METHOD /v1/PATH"
-	AllowPaths []string
-
-	// keep trajectories that ended well although a call failed at the engine and no later one succeeded
+	// Policy of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it.
+	Policy               *receipts.Policy
+	TargetModel          string
+	Functions            []string // see Attempt.BaseURL
+	AcceptModels         []string
+	Sampling             map[string]any
+	SamplingSeed         *int64         // nil: the engine is sent no seed
+	Extra                map[string]any // nil: apis.DefaultExtra
+	NoLogprobs           bool
+	MaxCalls             int
+	MaxTokens            int64
+	AcceptFinish         []string // besides outcomes.EndedReasons
+	Alternatives         Alternatives
+	AllowPaths           []string // "METHOD /v1/PATH", besides recorder's list
 	TolerateEngineErrors bool
-	AcceptLeftStreams    bool     // keep trajectories whose agent left a stream before its end, and no later call made up for it
-	DependsOn            []string // further files whose content decides the rows
+	AcceptLeftStreams    bool
+	DependsOn            []string
 
-	Endpoints         []string      // base URLs of OpenAI-compatible servers, ending in /v1; default: the policy's
-	APIKey            string        // sent to the endpoints, never to agents
-	Listen            string        // address of the recording proxy; default 127.0.0.1:0
-	Advertise         string        // base URL by which agents reach it, without path; default: its address
-	Concurrency       int           // trajectories at once; default DefaultConcurrency
-	TrajectoryTimeout time.Duration // default 30 minutes
-	CallTimeout       time.Duration // of one request to the engine; default 10 minutes
-	Retries           *int          // further tries of a call; default 5
-	Backoff           time.Duration // before the first retry; grows to 64 times as much; default 500 ms
-	RateLimit         float64       // requests a second to all endpoints together; 0 means no limit
-	// fewer calls at once when a token takes this many times as long as at best; 0 means never; default 10
-	Slowdown       *float64
-	Budget         watch.Budget // zero: none
-	MaxFailureRate *float64     // gate; nil means 0.5
-	// attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
-	RetryFailed  bool
-	ResumeFailed bool // with RetryFailed: attempts that the engine or the machine ended get the answers that they had
-	// another rollout of this shard takes over when this one is silent for one and a half times as long; default 30 s
-	Lease        time.Duration
-	Resume       string        // ResumeOn (also ""), ResumeStrict or ResumeOff
-	JournalEvery time.Duration // a finished trajectory is durable within this time; default 2 s
+	Endpoints         []string
+	APIKey            string // sent to the endpoints, never to agents
+	Listen            string
+	Advertise         string
+	Concurrency       int
+	TrajectoryTimeout time.Duration
+	CallTimeout       time.Duration
+	Retries           *int
+	Backoff           time.Duration // grows to 64 times as much
+	RateLimit         float64
+	Slowdown          *float64
+	Budget            watch.Budget
+	MaxFailureRate    *float64
+	RetryFailed       bool          // also when they finished the dataset
+	ResumeFailed      bool          // with RetryFailed: attempts that the engine or the machine ended get their answers
+	Lease             time.Duration // silent for half as long again, a shard is taken over; default 30 s
+	Resume            string        // ResumeOn (also ""), ResumeStrict or ResumeOff
+	JournalEvery      time.Duration
 
 	// Finished gets each trajectory that this process finished, from several
 	// goroutines. It must neither block nor change it. nil for none.
 	Finished func(formats.Trajectory)
 
-	// stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8;
-	// negative never
-	MaxInitialFailures int
+	MaxInitialFailures int // negative never
+	MaxEngineFailures  int // negative never
 
-	// stop, and keep what is finished, when the last this many calls of a model all failed at the engine and no
-	// endpoint answers a test; 0 means 2 x concurrency, at least 8; negative never
-	MaxEngineFailures int
-
-	// Probe asks the engine for one token by Prober before anything is paid
-	// for. If no logprobs are needed, any answer of the endpoint is enough.
-	Probe bool
+	Probe bool // by Prober; if no logprobs are needed, any answer of the endpoint is enough
 	// Prober tests an endpoint. It may cost a few tokens. logprobs says what
 	// the engine's logprobs are of: a value of calls.logprobs_mode.
 	Prober func(ctx context.Context, baseURL, apiKey, model string) (logprobs string, err error)

@@ -26,9 +26,6 @@ type keeper[T any] struct {
 	done    chan struct{}
 	failed  func(error) // called with the first error
 	err     error       // to be read after close
-
-	segments int       // written
-	next     time.Time // when another may be
 }
 
 func newKeeper[T any](ctx context.Context, j *journals.Journal[T], every time.Duration, weigh func(*T) int, failed func(error)) *keeper[T] {
@@ -45,62 +42,52 @@ func (k *keeper[T]) close() error {
 	return k.err
 }
 
+// run collects what is to be kept, and hands it to a goroutine that writes it. Once that has taken some, it waits
+// a while for more, unless there is enough for a segment, or no more to come.
 func (k *keeper[T]) run(ctx context.Context) {
 	defer close(k.done)
-	var pending []T
-	size := 0
-	var due <-chan time.Time
-	var written chan error // nil unless a segment is being written
-	end := func(err error) {
-		written = nil
-		if k.err == nil && err != nil {
-			k.err = err
-			k.failed(err)
-		}
-		if len(pending) > 0 {
-			due = time.After(time.Until(k.next))
-		}
-	}
-	begin := func() {
-		rows := pending
-		pending, size, due = nil, 0, nil
-		if k.err != nil {
-			return
-		}
-		written = make(chan error, 1)
-		go func() { written <- k.append(ctx, rows) }()
-	}
-	for {
-		rows := k.rows
-		if written != nil && size > pendingBytes {
-			rows = nil
-		}
-		select {
-		case t, more := <-rows:
+	segments, hurry, written := make(chan []T), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(written)
+		for n := 1; ; n++ {
+			rows, more := <-segments
 			if !more {
-				if written != nil {
-					end(<-written)
-				}
-				if len(pending) > 0 && k.err == nil {
-					end(k.append(ctx, pending))
-				}
 				return
 			}
-			if pending = append(pending, t); due == nil && written == nil {
-				due = time.After(time.Until(k.next))
-			}
-			if size += k.weigh(&t); size > pendingBytes && written == nil {
-				begin()
-			}
-		case <-due:
-			begin()
-		case err := <-written:
-			end(err)
-			if size > pendingBytes {
-				begin()
+			select {
+			case <-time.After(k.append(ctx, n, rows)):
+			case <-hurry:
 			}
 		}
+	}()
+	var pending []T
+	size, in := 0, k.rows
+	for in != nil || len(pending) > 0 {
+		from, to, now := in, segments, hurry
+		if size > pendingBytes {
+			from = nil
+		} else if in != nil {
+			now = nil
+		}
+		if len(pending) == 0 {
+			to = nil
+		}
+		select {
+		case t, more := <-from:
+			if !more {
+				in = nil
+				continue
+			}
+			pending = append(pending, t)
+			size += k.weigh(&t)
+		case to <- pending:
+			pending, size = nil, 0
+		case now <- struct{}{}:
+		}
 	}
+	close(segments)
+	close(hurry)
+	<-written
 }
 
 // pause returns the wait before the next segment, after n segments of which the
@@ -111,16 +98,19 @@ func (k *keeper[T]) pause(n int, took time.Duration) time.Duration {
 	return min(k.every, max(2*took, time.Duration(n)*2*time.Millisecond))
 }
 
-// append waits at most a minute for a store that hangs; the process may be
-// ending.
-func (k *keeper[T]) append(ctx context.Context, rows []T) error {
+// append writes the nth segment and returns how long to wait for the next one. It waits at most a minute
+// for a store that hangs; the process may be ending.
+func (k *keeper[T]) append(ctx context.Context, n int, rows []T) (pause time.Duration) {
+	if k.err != nil {
+		return 0
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	began := time.Now()
-	err := k.journal.Append(ctx, rows)
-	k.segments++
-	k.next = time.Now().Add(k.pause(k.segments, time.Since(began)))
-	return err
+	if k.err = k.journal.Append(ctx, rows); k.err != nil {
+		k.failed(k.err)
+	}
+	return k.pause(n, time.Since(began))
 }
 
 // Weight returns about how many bytes a row takes.

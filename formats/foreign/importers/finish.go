@@ -63,12 +63,10 @@ func stopReason(status string) string {
 
 // setTotals sets what the calls add up to.
 func setTotals(t *formats.Trajectory) {
-	t.PromptTokens, t.CompletionTokens, t.SampledTokens = 0, 0, 0
+	t.SetTotals()
 	first := true
 	for i := range t.Calls {
 		c := &t.Calls[i]
-		t.PromptTokens += c.PromptTokens
-		t.CompletionTokens += c.CompletionTokens
 		if !c.Target {
 			continue
 		}
@@ -80,11 +78,6 @@ func setTotals(t *formats.Trajectory) {
 			t.PolicyVersion = nil // the calls' versions differ
 		}
 		first = false
-	}
-	for i := range t.Messages {
-		if t.Trained(i) {
-			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -72,39 +73,25 @@ func (c *errorStream) close(grace time.Duration) {
 
 func (c *errorStream) copy() {
 	defer close(c.done)
-	buffer := make([]byte, 32<<10)
-	var held []byte // the beginning of what may become a mark
+	in := bufio.NewReaderSize(c.read, 32<<10)
 	for {
-		n, err := c.read.Read(buffer)
-		data := append(held, buffer[:n]...)
-		for {
-			at := bytes.Index(data, syncMark)
-			if at < 0 {
-				break
-			}
-			c.hand(data[:at])
-			c.synced <- struct{}{}
-			data = data[at+len(syncMark):]
-		}
-		if err != nil {
-			c.hand(data)
+		if _, err := in.Peek(1); err != nil {
 			return
 		}
-		keep := markPrefix(data)
-		c.hand(data[:len(data)-keep])
-		held = bytes.Clone(data[len(data)-keep:])
-	}
-}
-
-// markPrefix returns the length of the longest suffix of data that is a prefix
-// of the mark.
-func markPrefix(data []byte) int {
-	for n := min(len(data), len(syncMark)-1); n > 0; n-- {
-		if bytes.HasSuffix(data, syncMark[:n]) {
-			return n
+		data, _ := in.Peek(in.Buffered())
+		if at := bytes.IndexByte(data, syncMark[0]); at > 0 {
+			data = data[:at]
+		} else if at == 0 {
+			if mark, _ := in.Peek(len(syncMark)); bytes.Equal(mark, syncMark) {
+				_, _ = in.Discard(len(mark)) // it is there
+				c.synced <- struct{}{}
+				continue
+			}
+			data = data[:1]
 		}
+		c.hand(data)
+		_, _ = in.Discard(len(data))
 	}
-	return 0
 }
 
 func (c *errorStream) hand(p []byte) {

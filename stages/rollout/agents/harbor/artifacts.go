@@ -87,7 +87,7 @@ func (k *kept) folder(ctx context.Context, dir, name string) error {
 		if !e.Type().IsRegular() {
 			return nil
 		}
-		f, err := in.OpenFile(e.Name(), os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+		f, err := in.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 		if err != nil {
 			return err
 		}

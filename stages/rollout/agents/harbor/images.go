@@ -13,13 +13,8 @@ import (
 type images struct {
 	runtime Runtime
 	mu      sync.Mutex
-	made    map[string]*image
+	made    map[string]func() error
 	stop    []context.CancelFunc
-}
-
-type image struct {
-	done chan struct{}
-	err  error
 }
 
 // get returns when the image is there. The build goes on when ctx ends, for others.
@@ -27,32 +22,33 @@ func (s *images) get(ctx context.Context, t harbor.Task) (name string, err error
 	if name, err = t.ImageName(); err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	i, ok := s.made[name]
-	if !ok {
-		i = &image{done: make(chan struct{})}
-		if s.made == nil {
-			s.made = map[string]*image{}
-		}
-		s.made[name] = i
-		building, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), limit(t.Environment.BuildTimeout), errPhase)
-		s.stop = append(s.stop, stop)
-		go func() {
-			defer close(i.done)
-			folder := t.EnvironmentDir()
-			if t.Environment.Image != "" {
-				folder = ""
-			}
-			i.err = s.runtime.Image(building, name, folder)
-		}()
-	}
-	s.mu.Unlock()
+	made := make(chan error, 1)
+	go func() { made <- s.making(ctx, name, t)() }()
 	select {
-	case <-i.done:
-		return name, i.err
+	case err = <-made:
+		return name, err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+}
+
+// making returns what makes an image the first time it is called, and then returns the same.
+func (s *images) making(ctx context.Context, name string, t harbor.Task) func() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[name] == nil {
+		if s.made == nil {
+			s.made = map[string]func() error{}
+		}
+		folder := t.EnvironmentDir()
+		if t.Environment.Image != "" {
+			folder = ""
+		}
+		ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), limit(t.Environment.BuildTimeout), errPhase)
+		s.stop = append(s.stop, stop)
+		s.made[name] = sync.OnceValue(func() error { return s.runtime.Image(ctx, name, folder) })
+	}
+	return s.made[name]
 }
 
 func (s *images) close() {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // What is looked at below a folder that the container wrote.
@@ -17,7 +17,7 @@ const (
 	deepest = 32    // folders in each other
 )
 
-// walk visits what is below a folder, a folder before what is in it, and follows no link.
+// walk visits what is below a folder, a folder before what is in it, and follows no link out of it.
 // It ends with ctx, when visit returns fs.SkipAll, or at its limits, and reports whether it
 // saw all.
 func walk(ctx context.Context, dir string, visit func(file string, in *os.Root, e fs.DirEntry) error) (whole bool, err error) {
@@ -26,50 +26,44 @@ func walk(ctx context.Context, dir string, visit func(file string, in *os.Root, 
 		return false, err
 	}
 	defer root.Close()
-	left := visited
-	whole = true
-	var below func(in *os.Root, name string, depth int) error
-	below = func(in *os.Root, name string, depth int) error {
-		f, err := in.Open(".")
-		if err != nil {
+	left, whole := visited, true
+	err = fs.WalkDir(few{root.FS(), root, &left}, ".", func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || file == ".":
 			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case left == 0 || strings.Count(file, "/") >= deepest:
+			whole = false
+			return fs.SkipDir
 		}
-		entries, err := f.ReadDir(left + 1)
-		f.Close()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+		left--
+		if err = visit(file, root, e); err == fs.SkipAll {
+			whole = false
 		}
-		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		for _, e := range entries {
-			if left--; left < 0 || depth > deepest {
-				whole = false
-				return nil
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			file := path.Join(name, e.Name())
-			if err := visit(file, in, e); err != nil {
-				return err
-			}
-			if !e.IsDir() {
-				continue
-			}
-			next, err := in.OpenRoot(e.Name())
-			if err != nil {
-				return err
-			}
-			err = below(next, file, depth+1)
-			next.Close()
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	err = below(root, ".", 1)
-	if errors.Is(err, fs.SkipAll) {
-		return false, nil
-	}
+		return err
+	})
 	return whole && err == nil, err
+}
+
+// few are the files of a system, of a folder no more than one beyond those that are left to visit.
+type few struct {
+	fs.FS
+	root *os.Root
+	left *int
+}
+
+// ReadDir is part of fs.ReadDirFS.
+func (s few) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0) // it may be a pipe by now
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(*s.left + 1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return entries, err
 }

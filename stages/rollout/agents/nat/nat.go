@@ -232,20 +232,14 @@ func (a *agent) answer(s *stream) (string, error) {
 // count fills the columns that are sums.
 func (b *builder) count() {
 	t := &b.t
-	for i := range t.Calls {
-		c := &t.Calls[i]
-		t.PromptTokens += c.PromptTokens
-		t.CompletionTokens += c.CompletionTokens
+	t.SetTotals()
+	for _, c := range t.Calls {
 		if c.Target {
 			t.Model = c.Model
 		}
 	}
 	for i := range t.Messages {
-		if !t.Trained(i) {
-			continue
-		}
-		t.SampledTokens += int32(len(t.Messages[i].Logprobs))
-		if len(t.Messages[i].TokenIDs) > 0 {
+		if t.Trained(i) && len(t.Messages[i].TokenIDs) > 0 {
 			t.TokenSource = schema.TokensInLogprobs
 		}
 	}
