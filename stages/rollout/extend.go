@@ -115,7 +115,7 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 	met, n := make([]bool, planned.Len()), 0
 	var list []planning.Task
 	err = o.eachGroup(ctx, d, func(g group) error {
-		i, is, err := o.plannedTask(planned, g)
+		i, is, err := o.taskOf(planned, g.example, g.epoch)
 		if err != nil {
 			return err
 		}
@@ -145,18 +145,6 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 			"it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
-}
-
-func (o Options) plannedTask(planned planning.Tasks, g group) (i int, ok bool, err error) {
-	if int(g.epoch) != o.AtEpoch() {
-		return 0, false, nil
-	}
-	example, ok, err := o.Examples.Find(g.example)
-	if !ok || err != nil {
-		return 0, false, err
-	}
-	i, ok = planned.Find(example)
-	return i, ok, nil
 }
 
 // group is a group of the base, as it is read.

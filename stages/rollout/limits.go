@@ -69,7 +69,10 @@ const otherFiles = 64
 // for, before any is paid for. left is how many are to be made. Go's runtime has
 // raised the limit as far as the system lets it.
 func (o Options) checkFiles(left int64) error {
-	each := o.filesEach()
+	each := int64(o.agent.OpenFiles)
+	if each == 0 && o.asksEngine() {
+		each = 2
+	}
 	limit, known := fileLimit()
 	open := min(int64(o.atOnce()), left)
 	if need := open*each + otherFiles; known && each > 0 && need > limit {
@@ -79,13 +82,6 @@ func (o Options) checkFiles(left int64) error {
 			"%d trajectories at once need about %d open files, and this process may open %d", open, need, limit)
 	}
 	return nil
-}
-
-func (o Options) filesEach() int64 {
-	if o.agent.OpenFiles == 0 && o.asksEngine() {
-		return 2
-	}
-	return int64(o.agent.OpenFiles)
 }
 
 // fileLimit returns how many files this process may open.

@@ -181,16 +181,28 @@ type located struct {
 // locate finds the attempt that made a row; ok is false if it is not among the
 // tasks.
 func (o Options) locate(t planning.Tasks, k key) (at located, ok bool, err error) {
-	example, ok, err := o.Examples.Find(k.example)
-	if !ok || err != nil || k.run != o.Run || int(k.epoch) != o.AtEpoch() {
-		return at, false, err
-	}
-	if at.task, ok = t.Find(example); !ok {
+	if k.run != o.Run {
 		return at, false, nil
+	}
+	if at.task, ok, err = o.taskOf(t, k.example, k.epoch); !ok || err != nil {
+		return at, false, err
 	}
 	task := t.At(at.task)
 	at.slot = task.Slot + int64(k.generation-task.First)
 	return at, k.generation >= task.First && k.generation < task.First+task.N, nil
+}
+
+// taskOf finds the task of an example.
+func (o Options) taskOf(t planning.Tasks, id string, epoch int32) (i int, ok bool, err error) {
+	if int(epoch) != o.AtEpoch() {
+		return 0, false, nil
+	}
+	example, ok, err := o.Examples.Find(id)
+	if !ok || err != nil {
+		return 0, false, err
+	}
+	i, ok = t.Find(example)
+	return i, ok, nil
 }
 
 type key struct {

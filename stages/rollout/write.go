@@ -34,6 +34,15 @@ func (w *writer) write(ctx context.Context, journal *journals.Journal[formats.Tr
 	w.outcome.Facts = map[string]float64{}
 	next := 0
 	var group []formats.Trajectory
+	before := func(task int) error {
+		for ; next < task; next++ {
+			if err := w.task(ctx, next, group); err != nil {
+				return err
+			}
+			group = nil
+		}
+		return nil
+	}
 	var lost error
 	rank := func(t *formats.Trajectory) int64 {
 		r, err := w.rank(t)
@@ -44,22 +53,13 @@ func (w *writer) write(ctx context.Context, journal *journals.Journal[formats.Tr
 		if err = cmp.Or(lost, err); err != nil {
 			return w.outcome, err
 		}
-		for at := int(rank(&rows[0]) / 2); next < at; next++ {
-			if err := w.task(ctx, next, group); err != nil {
-				return w.outcome, err
-			}
-			group = nil
+		if err := before(int(rank(&rows[0]) / 2)); err != nil {
+			return w.outcome, err
 		}
 		group = append(group, rows...)
 	}
-	for ; next < w.tasks.Len(); next++ {
-		if err := w.task(ctx, next, group); err != nil {
-			return w.outcome, err
-		}
-		group = nil
-	}
-	if w.base == nil {
-		return w.outcome, nil
+	if err := before(w.tasks.Len()); err != nil || w.base == nil {
+		return w.outcome, err
 	}
 	return w.outcome, w.base.rest(ctx, w)
 }

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ const (
 func Run(ctx context.Context, p process.Program) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &limited{limit: maxOutput, over: func() { cancel(errFlood) }}
+	out := &process.Head{Limit: maxOutput, Over: func() { cancel(errFlood) }}
 	errs := process.NewTail(ctx, keptErrors)
 	p.Stdout, p.Stderr = out, both(errs, p.Stderr)
 	running, err := p.Start(ctx)
@@ -54,7 +53,7 @@ func Run(ctx context.Context, p process.Program) ([]byte, error) {
 	case err != nil:
 		return nil, &Failure{outcomes.FailAgentExit, exitError(p.Words[0], err, errs)}
 	}
-	return out.b.Bytes(), nil
+	return []byte(out.String()), nil
 }
 
 var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
@@ -99,24 +98,6 @@ func EnvParams(env []string) map[string]string {
 		}
 	}
 	return out
-}
-
-// limited keeps the beginning of a program's output, up to a limit.
-type limited struct {
-	b     bytes.Buffer
-	limit int
-	over  func() // called once, when the limit is passed
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.over != nil && l.b.Len()+len(p) > l.limit {
-		l.over()
-		l.over = nil
-	}
-	if l.over != nil {
-		l.b.Write(p)
-	}
-	return len(p), nil
 }
 
 func both(a, b io.Writer) io.Writer {

@@ -142,41 +142,31 @@ func (s *Sender) Close() error {
 	return nil
 }
 
-// run sends what is queued: as much as there is in one request.
+// run sends what is queued: as much as there is in one request, unless that has become large.
 func (s *Sender) run() {
 	defer close(s.done)
+	var r otel.Request
+	size := 0
 	for q := range s.queue {
-		var r otel.Request
-		size := s.add(&r, q, 0)
-		for more := true; more && size < requestSize && len(r.Spans) < maxSpans; {
-			select {
-			case q, more = <-s.queue:
-				if more {
-					size = s.add(&r, q, size)
-				}
-			default:
-				more = false
+		s.mu.Lock()
+		s.bytes -= q.size
+		s.mu.Unlock()
+		for _, span := range otel.Spans(&q.row, s.content, nil) {
+			if size >= requestSize || len(r.Spans) == maxSpans {
+				s.send(r)
+				r, size = otel.Request{}, 0
 			}
+			r.Spans = append(r.Spans, span)
+			size += weigh(&span)
 		}
+		if len(s.queue) == 0 || size >= requestSize || len(r.Spans) == maxSpans {
+			s.send(r)
+			r, size = otel.Request{}, 0
+		}
+	}
+	if len(r.Spans) > 0 {
 		s.send(r)
 	}
-}
-
-// add adds the trace of a trajectory to a request of some bytes, and returns the bytes
-// of the result. A request that has become large is sent first.
-func (s *Sender) add(r *otel.Request, q queued, size int) int {
-	s.mu.Lock()
-	s.bytes -= q.size
-	s.mu.Unlock()
-	for _, span := range otel.Spans(&q.row, s.content, nil) {
-		if size >= requestSize || len(r.Spans) == maxSpans {
-			s.send(*r)
-			*r, size = otel.Request{}, 0
-		}
-		r.Spans = append(r.Spans, span)
-		size += weigh(&span)
-	}
-	return size
 }
 
 // weigh returns about how many bytes a span takes.

@@ -62,8 +62,8 @@ func (b *box) keep(ctx context.Context) []formats.Artifact {
 	ctx, stop := context.WithTimeout(ctx, removeTime)
 	defer stop()
 	k := &kept{left: keptBytes}
-	if b.printed.total > 0 {
-		k.add("/logs/verifier/test-stdout.txt", b.printed.total, strings.NewReader(b.printed.String()))
+	if b.printed.Total > 0 {
+		k.add("/logs/verifier/test-stdout.txt", b.printed.Total, strings.NewReader(b.printed.String()))
 	}
 	for _, folder := range logs {
 		if err := k.folder(ctx, filepath.Join(b.dir, folder), "/logs/"+folder); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -38,8 +39,8 @@ type box struct {
 	dir  string // of this attempt, among the temporary files
 	log  io.Writer
 
-	before  processes // that ran before the agent did
-	printed head      // by the verifier
+	before  processes    // that ran before the agent did
+	printed process.Head // by the verifier
 }
 
 // logs are the folders below /logs, the first to be kept first.
@@ -108,7 +109,7 @@ func (a *agent) in(ctx context.Context, at agents.Attempt, work func(*box) (agen
 		return result, context.Cause(ctx)
 	}
 	defer a.memory.Release(weight)
-	b := &box{agent: a, task: task, log: log, printed: head{left: artifactBytes}}
+	b := &box{agent: a, task: task, log: log, printed: process.Head{Limit: artifactBytes}}
 	defer b.remove(ctx)
 	if err := b.start(ctx, image, at); err != nil {
 		return result, failed(ctx, outcomes.FailStart, err)

@@ -160,7 +160,7 @@ func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) 
 	case err != nil || arguments.Command == "":
 		return `error: the arguments are not {"command": "…"}`, nil
 	}
-	out, stop := &head{left: shellOutput}, context.CancelFunc(nil)
+	out, stop := &process.Head{Limit: shellOutput}, context.CancelFunc(nil)
 	limited, stop := context.WithTimeoutCause(ctx, shellTime, errCommand)
 	defer stop()
 	code, err := b.exec(limited, 0, Exec{Words: []string{"sh", "-c", arguments.Command}, Env: env, User: b.task.Agent.User,
@@ -171,7 +171,7 @@ func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) 
 		return text + fmt.Sprintf("\nerror: the command took longer than %s", shellTime), nil
 	case err != nil:
 		return "", failed(ctx, outcomes.FailAgentExit, fmt.Errorf("the shell: %w", err))
-	case out.left == 0:
+	case out.Total > shellOutput:
 		text += "\n(the rest is left out)"
 	}
 	if code != 0 {

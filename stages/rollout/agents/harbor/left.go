@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
@@ -53,7 +54,7 @@ func (b *box) running(ctx context.Context) (processes, error) {
 	if w, ok := b.runtime.(*bwrap); ok {
 		return w.left(b.name), nil
 	}
-	out := &head{left: printed}
+	out := &process.Head{Limit: printed}
 	_, err := b.exec(ctx, removeTime, Exec{Words: []string{"sh", "-c", list}, User: "0", Output: out})
 	return readProcesses(out.String()), err
 }

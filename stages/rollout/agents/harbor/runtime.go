@@ -132,9 +132,8 @@ func (c commands) Start(ctx context.Context, b Container) error {
 	if err != nil {
 		return err
 	}
-	errs := process.NewTail(ctx, quoted)
 	words = slices.Concat(c, words, file, []string{b.Image, "sh", "-c", "exec sleep infinity"})
-	return said(run(ctx, process.Program{Words: words, Dir: b.Dir, Stderr: errs}), errs)
+	return runQuoted(ctx, process.Program{Words: words, Dir: b.Dir})
 }
 
 // envFile returns the option with a file of variables, which only this user reads. In the
@@ -190,8 +189,7 @@ func (c commands) CopyIn(ctx context.Context, name, folder, to string) error {
 }
 
 func (c commands) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
-	errs := process.NewTail(ctx, quoted)
-	return said(run(ctx, process.Program{Words: slices.Concat(c, []string{"cp", name + ":" + from, "-"}), Stdout: w, Stderr: errs}), errs)
+	return runQuoted(ctx, process.Program{Words: slices.Concat(c, []string{"cp", name + ":" + from, "-"}), Stdout: w})
 }
 
 // Stop kills the container's first program, and with it all others.
@@ -218,8 +216,7 @@ func (c commands) Changed(ctx context.Context, name string, to Changes) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		errs := process.NewTail(ctx, quoted)
-		write.CloseWithError(said(run(ctx, process.Program{Words: slices.Concat(c, []string{"diff", name}), Stdout: write, Stderr: errs}), errs))
+		write.CloseWithError(runQuoted(ctx, process.Program{Words: slices.Concat(c, []string{"diff", name}), Stdout: write}))
 	}()
 	lines := bufio.NewScanner(read)
 	for lines.Scan() {
@@ -257,12 +254,16 @@ func (c commands) Labelled(ctx context.Context, label string) (map[string]string
 
 // output runs a command and returns the beginning of what it prints.
 func (c commands) output(ctx context.Context, words ...string) (string, error) {
-	out, errs := &head{left: printed}, process.NewTail(ctx, quoted)
-	err := run(ctx, process.Program{Words: slices.Concat(c, words), Stdout: out, Stderr: errs})
-	return strings.TrimSpace(out.String()), said(err, errs)
+	out := &process.Head{Limit: printed}
+	err := runQuoted(ctx, process.Program{Words: slices.Concat(c, words), Stdout: out})
+	return strings.TrimSpace(out.String()), err
 }
 
-func said(err error, errs *process.Tail) error {
+// runQuoted runs a command, whose error has what it said.
+func runQuoted(ctx context.Context, p process.Program) error {
+	errs := process.NewTail(ctx, quoted)
+	p.Stderr = errs
+	err := run(ctx, p)
 	if text := errs.String(); err != nil && text != "" {
 		return fmt.Errorf("%w: %s", err, text)
 	}
@@ -284,20 +285,4 @@ func run(ctx context.Context, p process.Program) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// head keeps the beginning of what is written.
-type head struct {
-	strings.Builder
-	left  int
-	total int64 // bytes written
-}
-
-// Write never fails.
-func (h *head) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), h.left)]
-	h.left -= len(keep)
-	h.total += int64(len(p))
-	h.Builder.Write(keep)
-	return len(p), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -89,20 +90,18 @@ func (a *agent) post(ctx context.Context, to string, at agents.Attempt, body []b
 // share 422: a request that the workflow's input does not accept has a detail,
 // a workflow that raised an exception has a code.
 func refusal(route string, status int, text string) error {
+	class, why := outcomes.FailAgentExit, fmt.Sprintf("the workflow's server: %s: HTTP %d: %s", route, status, text)
 	switch {
 	case status == http.StatusTooManyRequests || status >= 500:
-		return agents.Failf(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
+		return agents.Failf(class, "%s", why)
 	case status == http.StatusAccepted:
-		return fault.Permanent(agents.Failf(outcomes.FailAgentExit,
-			"the workflow waits for a person, and no person answers in a rollout: %s", text))
+		why = "the workflow waits for a person, and no person answers in a rollout: " + text
 	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
-		return fault.Permanent(agents.Failf(outcomes.FailAgentExit, "the workflow failed: %s", text))
+		why = "the workflow failed: " + text
 	case status == http.StatusUnprocessableEntity:
-		return fault.Permanent(agents.Failf(outcomes.FailExample,
-			"the workflow does not take this request (see --request): %s", text))
+		class, why = outcomes.FailExample, "the workflow does not take this request (see --request): "+text
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return fault.Permanent(agents.Failf(outcomes.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
-			strings.Join(routes, " or "), status, text))
+		why = fmt.Sprintf("the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, text)
 	}
-	return fault.Permanent(agents.Failf(outcomes.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
+	return fault.Permanent(agents.Failf(class, "%s", why))
 }
