@@ -1,12 +1,12 @@
 package records
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -22,7 +22,7 @@ func readJSONL(s File, yield func(Record) bool) error {
 	}
 	var lines slab
 	for number := 1; ; number++ {
-		text, err := readLine(r)
+		text, err := jsontext.ReadLine(r, MaxRecord, errLongLine)
 		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return s.lineError(number, err)
@@ -59,24 +59,6 @@ func (s *slab) clone(line []byte) []byte {
 }
 
 var errLongLine = fmt.Errorf("the line is longer than %d MiB", MaxRecord>>20)
-
-// readLine returns the next line, which is valid until the next call, and
-// io.EOF with the last one.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	text, err := r.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return text, err
-	}
-	long := bytes.Clone(text)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(long) > MaxRecord {
-			return nil, errLongLine
-		}
-		text, err = r.ReadSlice('\n')
-		long = append(long, text...)
-	}
-	return long, err
-}
 
 func (s File) lineError(number int, err error) error {
 	if !errors.Is(err, errNotUTF8) && !errors.Is(err, errLongLine) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -158,14 +159,8 @@ type group struct {
 // eachGroup calls f with every run of rows of one example and epoch. The rows
 // of an example that gets more must be adjacent.
 func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group) error) error {
-	type columns struct {
-		Run        string `parquet:"run,dict"`
-		ExampleID  string `parquet:"example_id,dict"`
-		Epoch      int32  `parquet:"epoch,delta"`
-		Generation int32  `parquet:"generation,delta"`
-	}
 	var g group
-	for c, err := range dataset.Each[columns](ctx, d, "", d.All()) {
+	for c, err := range dataset.Each[finished](ctx, d, "", d.All()) {
 		if err != nil {
 			return err
 		}
@@ -191,10 +186,9 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group
 	return f(g)
 }
 
-// task copies the groups before the one of a task, and that one with its new
-// rows.
+// task copies the groups before the one of a task, and that one with its new rows; all that are left if none is of it.
 func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Trajectory) error {
-	for {
+	for b.written < len(b.groups) {
 		g := b.groups[b.written]
 		b.written++
 		if int(g.task) == task {
@@ -204,6 +198,7 @@ func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Tr
 			return err
 		}
 	}
+	return nil
 }
 
 // rest copies what is left after the last task.
@@ -214,10 +209,8 @@ func (b *base) rest(ctx context.Context, w *writer) error {
 			w.outcome.Facts[name] += b.d.Facts[name] // rows without payload do not have it
 		}
 	}
-	for _, g := range b.groups[b.written:] {
-		if err := b.group(ctx, w, g, nil); err != nil {
-			return err
-		}
+	if err := b.task(ctx, w, b.tasks.Len(), nil); err != nil {
+		return err
 	}
 	return w.table.EndRowGroup() // so that it holds no file of the base
 }
@@ -249,7 +242,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 			w.outcome.Facts[name] -= n
 		}
 	}
-	if mixed(rows, more) {
+	if mixed(slices.Concat(rows, more)) {
 		w.outcome.Facts[factMixed]++
 	}
 	if !copies {
@@ -264,19 +257,17 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 
 // mixed reports whether the trainable members have more than one policy
 // version.
-func mixed(lists ...[]formats.Trajectory) bool {
+func mixed(rows []formats.Trajectory) bool {
 	var first *formats.Trajectory
-	for _, rows := range lists {
-		for i := range rows {
-			t := &rows[i]
-			switch {
-			case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped || t.ForkCall != nil:
-			case first == nil:
-				first = t
-			case (first.PolicyVersion == nil) != (t.PolicyVersion == nil),
-				t.PolicyVersion != nil && *t.PolicyVersion != *first.PolicyVersion:
-				return true
-			}
+	for i := range rows {
+		t := &rows[i]
+		switch {
+		case t.Status == outcomes.StatusFailed || t.Status == outcomes.StatusSkipped || t.ForkCall != nil:
+		case first == nil:
+			first = t
+		case (first.PolicyVersion == nil) != (t.PolicyVersion == nil),
+			t.PolicyVersion != nil && *t.PolicyVersion != *first.PolicyVersion:
+			return true
 		}
 	}
 	return false

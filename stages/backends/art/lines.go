@@ -65,7 +65,7 @@ func readLines(r io.Reader, w *watch, event func(backends.JobEvent)) *lines {
 	l := &lines{mean: map[string]float64{}, n: map[string]int{}, nan: map[string]int{}, announced: -1}
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
-		line, err := readLine(in)
+		line, err := jsontext.ReadLine(in, maxLine, errLongLine)
 		w.touch()
 		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || err == io.EOF) {
 			before := len(l.raw)
@@ -90,20 +90,7 @@ func readLines(r io.Reader, w *watch, event func(backends.JobEvent)) *lines {
 	}
 }
 
-// readLine reads a line of any reasonable length.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		piece, err := in.ReadSlice('\n')
-		line = append(line, piece...)
-		if err != bufio.ErrBufferFull {
-			return line, err
-		}
-		if len(line) > maxLine {
-			return nil, fmt.Errorf("a line of more than %d bytes", maxLine)
-		}
-	}
-}
+var errLongLine = fmt.Errorf("a line of more than %d bytes", maxLine)
 
 func (l *lines) add(line []byte) error {
 	fixed, _ := jsontext.Mend(line) // what is null is counted below

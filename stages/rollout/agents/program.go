@@ -112,7 +112,7 @@ func both(a, b io.Writer) io.Writer {
 // discarded. The secrets of ctx are redacted in the file.
 func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, error) {
 	if folder == "" {
-		return discard{}, nil
+		return log{io.Discard, func() error { return nil }}, nil
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
@@ -121,20 +121,16 @@ func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, 
 	if err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
 	}
-	return &redactedLog{secret.From(ctx).NewWriter(&logFile{f: f, left: maxLog}), f}, nil
+	redacted := secret.From(ctx).NewWriter(&logFile{f: f, left: maxLog})
+	return log{redacted, func() error { return errors.Join(redacted.Close(), f.Close()) }}, nil
 }
 
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
-
-type redactedLog struct {
-	*secret.Writer
-	file *os.File
+type log struct {
+	io.Writer
+	close func() error
 }
 
-func (l *redactedLog) Close() error { return errors.Join(l.Writer.Close(), l.file.Close()) }
+func (l log) Close() error { return l.close() }
 
 // logFile keeps the beginning of what is written and never returns an error: a
 // full disk must not fail the agent.

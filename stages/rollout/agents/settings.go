@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -40,6 +42,14 @@ type Setup struct {
 
 	// Lookup reads an environment variable of this process; nil: os.LookupEnv.
 	Lookup func(name string) (value string, ok bool)
+}
+
+// Env reads an environment variable.
+func (s Setup) Env(name string) (value string, ok bool) {
+	if s.Lookup == nil {
+		return os.LookupEnv(name)
+	}
+	return s.Lookup(name)
 }
 
 // Template reads a template over an example's fields, with the function json. Its
@@ -93,27 +103,35 @@ func (p *ProgramSettings) Declare(d *plugin.Declarer) {
 	d.String(&p.Logs, "agent-logs", "keep the standard error of each trajectory's programs in this local `FOLDER`")
 }
 
+// Program is a program with the settings, after Environ made Env whole.
+func (p *ProgramSettings) Program(words ...string) process.Program {
+	return process.Program{Words: words, Dir: p.Dir, Env: slices.Clip(p.Env), Grace: p.Grace}
+}
+
 // Environ returns the variables as KEY=VALUE. Those named alone get their
 // values from the environment. Values that look like secrets are added to the
 // secrets of ctx.
 func (p *ProgramSettings) Environ(ctx context.Context, s Setup) ([]string, error) {
-	lookup := s.Lookup
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
 	var out []string
 	for _, variable := range p.Env {
-		name, value, ok := strings.Cut(variable, "=")
+		name, value, ok := s.Variable(ctx, variable)
 		if !ok {
-			if value, ok = lookup(name); !ok {
-				return nil, Usage("write --agent-env NAME=VALUE, or set it in the environment",
-					"--agent-env %q is not set", name)
-			}
-		}
-		if secret.Looks(name) || secret.Guess(value) {
-			secret.From(ctx).Add(name, value)
+			return nil, Usage("write --agent-env NAME=VALUE, or set it in the environment",
+				"--agent-env %q is not set", name)
 		}
 		out = append(out, name+"="+value)
 	}
 	return out, nil
+}
+
+// Variable reads NAME=VALUE, or NAME alone, whose value the environment has unless ok is false. A value that looks
+// like a secret is added to the secrets of ctx.
+func (s Setup) Variable(ctx context.Context, variable string) (name, value string, ok bool) {
+	if name, value, ok = strings.Cut(variable, "="); !ok {
+		value, ok = s.Env(name)
+	}
+	if ok && (secret.Looks(name) || secret.Guess(value)) {
+		secret.From(ctx).Add(name, value)
+	}
+	return name, value, ok
 }

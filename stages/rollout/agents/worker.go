@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -143,7 +144,7 @@ func (w *Worker) read() {
 	defer close(w.silent)
 	lines := bufio.NewReaderSize(w.stdout, 64<<10)
 	for {
-		line, err := readLine(lines)
+		line, err := jsontext.ReadLine(lines, maxOutput, errLine)
 		if err != nil && !errors.Is(err, errLine) {
 			return
 		}
@@ -160,24 +161,6 @@ func (w *Worker) read() {
 }
 
 var errLine = fmt.Errorf("the worker wrote a line of more than %d bytes", maxOutput)
-
-// readLine reads up to a line feed. It returns errLine for a line that is too
-// long.
-func readLine(lines *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := lines.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxOutput:
-			return nil, errLine
-		case err == nil:
-			return line, nil
-		case err != bufio.ErrBufferFull:
-			return nil, err
-		}
-	}
-}
 
 // handle handles one line, or that it is too long. It reports whether the worker
 // was asked.
@@ -208,7 +191,7 @@ func (w *Worker) handle(line []byte, err error) (asked bool) {
 		}
 	}
 	w.before = w.asked.id
-	w.asked.answer <- reply{line, err}
+	w.asked.answer <- reply{bytes.Clone(line), err}
 	w.asked = nil
 	return true
 }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Whatever a worker writes while it is asked, its answer is a JSON object that
@@ -19,7 +21,7 @@ func FuzzWorkerLines(f *testing.F) {
 		w := &Worker{asked: q, before: "t-1"}
 		lines := bufio.NewReaderSize(bytes.NewReader(text), 16)
 		for {
-			line, err := readLine(lines)
+			line, err := jsontext.ReadLine(lines, maxOutput, errLine)
 			if err != nil {
 				break
 			}

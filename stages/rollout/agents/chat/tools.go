@@ -15,7 +15,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
@@ -196,9 +195,9 @@ func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.
 	if !json.Valid([]byte(arguments)) {
 		return "error: the arguments are not JSON", nil
 	}
-	p := process.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: strings.NewReader(arguments + "\n"),
-		Stderr: log}
-	p.Env = append(append(slices.Clone(a.config.Env), at.Environ()...), "ROLLMILL_TOOL="+call.Name)
+	p := a.config.Program(a.tools[i].Words...)
+	p.Stdin, p.Stderr = strings.NewReader(arguments+"\n"), log
+	p.Env = append(append(p.Env, at.Environ()...), "ROLLMILL_TOOL="+call.Name)
 	result, err := agents.Run(ctx, p)
 	var failure *agents.Failure
 	switch {

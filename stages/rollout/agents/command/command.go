@@ -91,13 +91,9 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	}
 	a := &agent{config: c, files: files}
 	if c.Workers > 0 {
-		a.pool = newPool(c.Workers, a.program())
+		a.pool = newPool(c.Workers, c.Program(c.Words...))
 	}
 	return a, nil
-}
-
-func (a *agent) program() process.Program {
-	return process.Program{Words: a.config.Words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
 // Describe is part of agents.Agent.
@@ -128,12 +124,12 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	if a.pool != nil {
 		out, err = a.pool.ask(ctx, at, log)
 	} else {
-		p := a.program()
+		p := a.config.Program(a.config.Words...)
 		var line []byte
 		if line, err = at.Task().Line(); err != nil {
 			return agents.Result{}, err
 		}
-		p.Stdin, p.Env, p.Stderr = bytes.NewReader(line), append(p.Env[:len(p.Env):len(p.Env)], at.Environ()...), log
+		p.Stdin, p.Env, p.Stderr = bytes.NewReader(line), append(p.Env, at.Environ()...), log
 		out, err = agents.Run(ctx, p)
 		out = resultIn(out)
 	}
@@ -162,7 +158,7 @@ type pool struct {
 
 func newPool(n int, p process.Program) *pool {
 	// clients require one at start
-	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
+	p.Env = append(p.Env, "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
 	return &pool{program: p, slots: make(chan struct{}, n)}
 }
 

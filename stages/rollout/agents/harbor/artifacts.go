@@ -104,14 +104,18 @@ func (k *kept) folder(ctx context.Context, dir, name string) error {
 	return err
 }
 
+// archive reads what is at a path of the container, up to so many bytes, until it is stopped.
+func (b *box) archive(ctx context.Context, from string, limit int64) (_ *tar.Reader, stop func()) {
+	read, write := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, from, write)) }()
+	return tar.NewReader(io.LimitReader(read, limit)), func() { cancel(); read.Close() }
+}
+
 // copied adds what is at a path of the container: a file, or the files of a folder.
 func (b *box) copied(ctx context.Context, k *kept, from string) error {
-	read, write := io.Pipe()
-	defer read.Close()
-	ctx, stop := context.WithCancel(ctx)
+	archive, stop := b.archive(ctx, from, copiedBytes)
 	defer stop()
-	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, from, write)) }()
-	archive := tar.NewReader(io.LimitReader(read, copiedBytes))
 	for range visited {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) || len(k.list) == artifacts {

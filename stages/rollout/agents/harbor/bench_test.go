@@ -30,9 +30,9 @@ func (*instant) Image(context.Context, string, string) error                 { r
 func (*instant) Remove(context.Context, ...string) error                     { return nil }
 func (*instant) Labelled(context.Context, string) (map[string]string, error) { return nil, nil }
 
-func (*instant) Stop(context.Context, string) error             { return nil }
-func (*instant) Again(context.Context, string) error            { return nil }
-func (*instant) Changed(context.Context, string, Changes) error { return nil }
+func (*instant) Stop(context.Context, string) error               { return nil }
+func (*instant) Again(context.Context, string) error              { return nil }
+func (*instant) Changed(context.Context, string, *tampered) error { return nil }
 
 func (i *instant) Start(_ context.Context, c Container) error {
 	i.mu.Lock()

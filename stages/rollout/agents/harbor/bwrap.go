@@ -227,7 +227,7 @@ func (b *bwrap) Stop(context.Context, string) error { return nil }
 func (b *bwrap) Again(context.Context, string) error { return nil }
 
 // Changed takes all files in the container's own folders for added ones.
-func (b *bwrap) Changed(ctx context.Context, name string, to Changes) error {
+func (b *bwrap) Changed(ctx context.Context, name string, to *tampered) error {
 	whole, err := walk(ctx, filepath.Join(b.dir, name, "own"), func(file string, _ *os.Root, _ fs.DirEntry) error {
 		to.Add('A', "/"+file)
 		return nil

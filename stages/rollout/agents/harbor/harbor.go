@@ -91,18 +91,15 @@ type agent struct {
 
 // Agent finds the runtime and removes what dead processes left.
 func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
-	a := &agent{config: *s, client: set.Client, lookup: set.Lookup, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
+	a := &agent{config: *s, client: set.Client, lookup: set.Env, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
 	a.config.Harness, a.config.Turns = cmp.Or(named[s.Harness], s.Harness), cmp.Or(s.Turns, defaultTurns)
-	if a.lookup == nil {
-		a.lookup = os.LookupEnv
-	}
 	if s.Turns < 0 {
 		return nil, agents.Usage("0 means 50", "--harness-turns %d", s.Turns)
 	}
 	if a.config.Env, err = s.Environ(ctx, set); err != nil {
 		return nil, err
 	}
-	a.taskEnv = s.taskEnv(ctx, a.lookup)
+	a.taskEnv = s.taskEnv(ctx, set)
 	if err := a.readSetup(ctx); err != nil {
 		return nil, err
 	}

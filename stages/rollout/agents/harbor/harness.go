@@ -52,7 +52,7 @@ func (b *box) inside(ctx context.Context, at agents.Attempt) error {
 	if err != nil {
 		return err
 	}
-	defer bridge.close()
+	defer bridge.Close()
 	env, err := b.resolve(ctx, b.task, "agent")
 	if err != nil {
 		return failed(ctx, outcomes.FailExample, err)

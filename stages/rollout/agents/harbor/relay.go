@@ -21,6 +21,8 @@ import (
 // RelayCommand is the first argument with which this program is a relay.
 const RelayCommand = "relay-in-container"
 
+const socketName = "recorder.sock"
+
 // recorderHost stands for the relay's address in variables.
 const recorderHost = "http://recorder.rollmill.invalid"
 
@@ -91,17 +93,12 @@ func pass(in net.Conn, socket string) {
 	<-done
 }
 
-// bridge serves the recorder to one container, at a Unix socket: whatever is asked
+// newBridge serves the recorder to one container, at a Unix socket: whatever is asked
 // there is asked at the attempt's own address, so that no path leads to another
 // attempt's.
-type bridge struct {
-	server *http.Server
-}
-
-const socketName = "recorder.sock"
-
-// newBridge listens in a folder. Each user of the container may connect.
-func newBridge(folder string, at agents.Attempt) (*bridge, error) {
+//
+// It listens in a folder. Each user of the container may connect.
+func newBridge(folder string, at agents.Attempt) (*http.Server, error) {
 	base, err := url.Parse(strings.TrimSuffix(at.BaseURL, "/v1"))
 	if err != nil {
 		return nil, err
@@ -118,12 +115,10 @@ func newBridge(folder string, at agents.Attempt) (*bridge, error) {
 	if at.HTTP != nil {
 		proxy.Transport = at.HTTP.Transport
 	}
-	b := &bridge{&http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}}
-	go b.server.Serve(l)
+	b := &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}
+	go b.Serve(l)
 	return b, os.Chmod(file, 0o666)
 }
-
-func (b *bridge) close() { b.server.Close() }
 
 // environ returns the variables of an attempt for a program behind the relay, which puts
 // its own address in the place of recorderHost. No proxy that the runtime passes on is

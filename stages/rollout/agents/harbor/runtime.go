@@ -36,18 +36,12 @@ type Runtime interface {
 	// Again starts what the image starts, in a container that was stopped.
 	Again(ctx context.Context, name string) error
 	// Changed tells where a container's files are not the image's.
-	Changed(ctx context.Context, name string, to Changes) error
+	Changed(ctx context.Context, name string, to *tampered) error
 	// Remove removes containers, whatever runs in them, and forgets those that are gone.
 	Remove(ctx context.Context, names ...string) error
 	// Labelled returns the containers that have a label, and its value, which has
 	// neither spaces nor commas.
 	Labelled(ctx context.Context, label string) (map[string]string, error)
-}
-
-// Changes takes what differs from a container's image.
-type Changes interface {
-	Start(words string)         // what the image starts
-	Add(kind byte, path string) // A added, C changed, D deleted; a folder comes before what is in it
 }
 
 // Container is a container to start.
@@ -205,7 +199,7 @@ func (c commands) Again(ctx context.Context, name string) error {
 
 // Changed reads lines such as "C /etc/passwd". A line that is none is part of a name of
 // several lines, which is there to hide something.
-func (c commands) Changed(ctx context.Context, name string, to Changes) error {
+func (c commands) Changed(ctx context.Context, name string, to *tampered) error {
 	starts, err := c.output(ctx, "inspect", "--format", "{{.Config.Entrypoint}} {{.Config.Cmd}}", name)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
-	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -29,18 +28,11 @@ func DeclareKeepProcesses(d *plugin.Declarer, keep *bool) {
 
 // taskEnv returns the variables that tasks may read. One that is not set is as one that
 // is not listed.
-func (s *Settings) taskEnv(ctx context.Context, lookup func(string) (string, bool)) map[string]string {
+func (s *Settings) taskEnv(ctx context.Context, set agents.Setup) map[string]string {
 	out := map[string]string{}
 	for _, variable := range s.TaskEnv {
-		name, value, ok := strings.Cut(variable, "=")
-		if !ok {
-			value, ok = lookup(name)
-		}
-		if !ok {
-			continue
-		}
-		if out[name] = value; secret.Looks(name) || secret.Guess(value) {
-			secret.From(ctx).Add(name, value)
+		if name, value, ok := set.Variable(ctx, variable); ok {
+			out[name] = value
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package harbor
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,12 +106,8 @@ func (b *box) unchanged(ctx context.Context) error {
 	for _, f := range files {
 		limit += f.Size + 4096
 	}
-	read, write := io.Pipe()
-	defer read.Close()
-	ctx, stop := context.WithCancel(ctx)
+	archive, stop := b.archive(ctx, testsPath, limit+10<<20)
 	defer stop()
-	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, testsPath, write)) }()
-	archive := tar.NewReader(io.LimitReader(read, limit+10<<20))
 	for len(files) > 0 {
 		h, err := archive.Next()
 		if err != nil {

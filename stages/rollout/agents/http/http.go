@@ -75,7 +75,11 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	if err != nil {
 		return agents.Result{}, err
 	}
-	body, err := remote.Retry(ctx, tries, first, func() ([]byte, error) { return a.post(ctx, task) })
+	body, err := remote.Retry(ctx, tries, first, func() (answer []byte, err error) {
+		_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task),
+			Size: int64(len(task)), Type: "application/json", Limit: -1}, &answer)
+		return answer, err
+	})
 	var large remote.TooLargeError
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -86,13 +90,6 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: err}
 	}
 	return agents.ReadResult(body)
-}
-
-func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error) {
-	q := remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task),
-		Size: int64(len(task)), Type: "application/json", Limit: -1}
-	_, err = a.client.Do(ctx, q, &answer)
-	return answer, err
 }
 
 // explain removes the address, which no row contains. A request that was sent

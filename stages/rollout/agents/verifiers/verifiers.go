@@ -106,7 +106,7 @@ func (a *agent) program(command ...string) process.Program {
 		args, _ := json.Marshal(a.config.Args) // it was read from JSON
 		words = append(words, "--args", string(args))
 	}
-	return process.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
+	return a.config.Program(words...)
 }
 
 // List writes an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
