@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -192,13 +193,8 @@ func exampleOf(t *formats.Trajectory, names formats.FieldNames) (formats.Example
 	if err := json.Unmarshal(e.Fields, &fields); err != nil {
 		return e, fault.Invalid(t.TrajectoryID, "", err, "the example of the row is no JSON object")
 	}
-	text := func(name string) (out string) {
-		if json.Unmarshal(fields[name], &out) != nil {
-			return string(fields[name])
-		}
-		return out
-	}
-	e.Question, e.Answer = text(cmp.Or(names.Question, "question")), text(cmp.Or(names.Answer, "answer"))
+	e.Question = jsontext.AnyText(fields[cmp.Or(names.Question, "question")])
+	e.Answer = jsontext.AnyText(fields[cmp.Or(names.Answer, "answer")])
 	return e, nil
 }
 

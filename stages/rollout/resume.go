@@ -113,14 +113,9 @@ func (o Options) eachFinished(t planning.Tasks, rows iter.Seq2[*finished, error]
 	return nil
 }
 
-func (o Options) left(d *done) int64 {
-	n := d.tasks.Attempts() - d.n
-	if o.RetryFailed {
-		for slot := range d.failed {
-			if d.retries(slot) {
-				n++
-			}
-		}
+func (o Options) left(d *done) (n int64) {
+	for range o.jobs(d) {
+		n++
 	}
 	return n
 }

@@ -126,7 +126,6 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	return a, nil
 }
 
-// Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	d := agents.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User},
 		Files: a.files, OpenFiles: 1} // the connection to the engine
@@ -144,10 +143,8 @@ func (a *agent) Describe() agents.Description {
 	return d
 }
 
-// Close is part of agents.Agent.
 func (a *agent) Close() error { return nil }
 
-// Attempt is part of agents.Agent.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	messages, err := a.opening(at.Example)
 	if err != nil {

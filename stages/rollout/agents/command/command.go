@@ -96,7 +96,6 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	return a, nil
 }
 
-// Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	params := map[string]any{"words": a.config.Words}
 	if len(a.config.Env) > 0 {
@@ -108,7 +107,6 @@ func (a *agent) Describe() agents.Description {
 	return agents.Description{Kind: "command", Params: params, Files: a.files, Limit: a.config.Workers}
 }
 
-// Attempt is part of agents.Agent.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	log, err := agents.OpenLog(ctx, a.config.Logs, at.TrajectoryID)
 	if err != nil {
@@ -139,7 +137,6 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	return agents.ReadResult(out)
 }
 
-// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	if a.pool != nil {
 		a.pool.close()

@@ -77,7 +77,6 @@ func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(s
 	return wants.err(warn)
 }
 
-// Attempt is part of agents.Agent.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	return a.in(ctx, at, func(b *box) (agents.Result, error) { return b.work(ctx, at) })
 }

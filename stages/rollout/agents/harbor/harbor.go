@@ -91,7 +91,8 @@ type agent struct {
 
 // Agent finds the runtime and removes what dead processes left.
 func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
-	a := &agent{config: *s, client: set.Client, lookup: set.Env, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
+	a := &agent{config: *s, client: set.Client, lookup: set.Env,
+		starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
 	a.config.Harness, a.config.Turns = cmp.Or(named[s.Harness], s.Harness), cmp.Or(s.Turns, defaultTurns)
 	if s.Turns < 0 {
 		return nil, agents.Usage("0 means 50", "--harness-turns %d", s.Turns)
@@ -147,7 +148,6 @@ func (a *agent) readSetup(ctx context.Context) (err error) {
 	return err
 }
 
-// Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	params := map[string]any{"harness": a.config.Harness, "verifier": verifierVersion}
 	if a.config.KeepProcesses {

@@ -1,9 +1,9 @@
 package harbor
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -27,7 +27,7 @@ const socketName = "recorder.sock"
 const recorderHost = "http://recorder.rollmill.invalid"
 
 // Relay is the program in the container: it listens on the container's own loopback
-// address, passes connections on to a Unix socket, and runs a program that finds the
+// address, passes requests on to a Unix socket, and runs a program that finds the
 // address in its environment. So an agent reaches its recorder in a container without
 // a network. It returns the program's exit code.
 func Relay(args []string) int {
@@ -46,15 +46,12 @@ func relay(args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go pass(in, args[0])
-		}
-	}()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", args[0])
+	}
+	go http.Serve(l, &httputil.ReverseProxy{FlushInterval: -1,
+		Transport: &http.Transport{DialContext: dial, DisableCompression: true},
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "recorder" }})
 	program := exec.Command(args[1], args[2:]...)
 	for _, variable := range os.Environ() {
 		program.Env = append(program.Env, strings.Replace(variable, recorderHost, "http://"+l.Addr().String(), 1))
@@ -71,26 +68,6 @@ func relay(args []string) (int, error) {
 		return 127, err
 	}
 	return 0, nil
-}
-
-// pass copies a connection in both directions until both ends have said all.
-func pass(in net.Conn, socket string) {
-	defer in.Close()
-	out, err := net.Dial("unix", socket)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "rollmill relay:", err)
-		return
-	}
-	defer out.Close()
-	done := make(chan struct{})
-	go func() {
-		io.Copy(out, in)
-		out.(*net.UnixConn).CloseWrite()
-		close(done)
-	}()
-	io.Copy(in, out)
-	in.(*net.TCPConn).CloseWrite()
-	<-done
 }
 
 // newBridge serves the recorder to one container, at a Unix socket: whatever is asked

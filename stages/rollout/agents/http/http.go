@@ -56,13 +56,11 @@ func (s *Settings) Agent(context.Context, agents.Setup) (agents.Agent, error) {
 			Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
 }
 
-// Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	const connections = 3 // to the service, from it to the recording proxy, and on to the engine
 	return agents.Description{Kind: "http", Params: a.service.Params(), OpenFiles: connections}
 }
 
-// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	a.client.HTTP.CloseIdleConnections()
 	return nil
@@ -76,8 +74,8 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 		return agents.Result{}, err
 	}
 	body, err := remote.Retry(ctx, tries, first, func() (answer []byte, err error) {
-		_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task),
-			Size: int64(len(task)), Type: "application/json", Limit: -1}, &answer)
+		_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.service.URL.String(),
+			Body: bytes.NewReader(task), Size: int64(len(task)), Type: "application/json", Limit: -1}, &answer)
 		return answer, err
 	})
 	var large remote.TooLargeError

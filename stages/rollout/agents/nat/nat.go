@@ -129,7 +129,6 @@ func base(u *url.URL) *url.URL {
 	return out
 }
 
-// Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	params := a.service.Params()
 	maps.Copy(params, map[string]any{"request": a.config.Request, "result_path": a.config.ResultPath,
@@ -138,7 +137,6 @@ func (a *agent) Describe() agents.Description {
 	return agents.Description{Kind: "nat", Params: params, Stored: a.stored, Paid: true}
 }
 
-// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	a.client.CloseIdleConnections()
 	return nil

@@ -91,7 +91,6 @@ func (a *agent) index(ctx context.Context) error {
 	return nil
 }
 
-// Describe is part of agents.Agent.
 func (a *agent) Describe() agents.Description {
 	params := map[string]any{"rows": a.data.RowsDigest.String()}
 	if a.setup.TargetModel != "" {
@@ -100,7 +99,6 @@ func (a *agent) Describe() agents.Description {
 	return agents.Description{Kind: "replay", Params: params, Stored: a.stored}
 }
 
-// Close is part of agents.Agent.
 func (a *agent) Close() error { return nil }
 
 func (a *agent) stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {

@@ -135,7 +135,6 @@ func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(stri
 	return err
 }
 
-// Attempt is part of agents.Agent.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
 	var fields struct{ Environment string }
 	if json.Unmarshal(at.Example.Fields, &fields) != nil || fields.Environment == "" {
@@ -195,7 +194,6 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 	return &server{p, stdin, first.URL, asks}, err
 }
 
-// Close is part of agents.Agent.
 func (a *agent) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
