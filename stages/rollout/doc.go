@@ -44,7 +44,7 @@
 // # Forks
 //
 // A plan may ask for forks of recorded trajectories: the agent runs from its start, the calls before
-// one are answered from disk, and that call and those after it are sampled (forks.go). So a fork needs no
+// one are answered from disk, and that call and those after it are sampled (fork_origins.go). So a fork needs no
 // help of the agent, and its tools run again. It is a row of its own, numbered after the attempts of
 // its example, with forked_from and fork_call. Its repeated calls are no target, have no tokens and count in no
 // budget. An attempt that asks something else before the repeated calls are all made fails as diverged.

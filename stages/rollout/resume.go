@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
-// finished holds the columns of a journalled row that resuming needs.
+// finished holds the columns of a row that say of which attempt it is, how that ended and what it cost.
 type finished struct {
 	Run        string `parquet:"run,dict"`
 	ExampleID  string `parquet:"example_id,dict"`

@@ -185,7 +185,7 @@ func (b *bwrap) CopyIn(_ context.Context, name, folder, to string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.boxes[name]
-	from := filepath.Join(b.copied(name), to)
+	from := filepath.Join(b.dir, name, "copied", to)
 	c.Mounts = append(c.Mounts[:len(c.Mounts):len(c.Mounts)], Mount{From: from, To: to})
 	b.boxes[name] = c
 	return os.CopyFS(from, os.DirFS(folder))
@@ -205,8 +205,6 @@ func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) err
 	}
 	return err
 }
-
-func (b *bwrap) copied(name string) string { return filepath.Join(b.dir, name, "copied") }
 
 func (b *bwrap) Remove(_ context.Context, names ...string) error {
 	b.mu.Lock()

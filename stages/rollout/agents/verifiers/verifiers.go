@@ -100,15 +100,6 @@ func (a *agent) Describe() agents.Description {
 	return agents.Description{Kind: "verifiers", Params: params, OpenFiles: 3} // as agent http
 }
 
-func (a *agent) program(command ...string) process.Program {
-	words := append([]string{a.config.Python, "-m", "rollmill.verifiers"}, command...)
-	if len(a.config.Args) > 0 {
-		args, _ := json.Marshal(a.config.Args) // it was read from JSON
-		words = append(words, "--args", string(args))
-	}
-	return a.config.Program(words...)
-}
-
 // List writes an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
 func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(string)) error {
 	ctx, stop := context.WithTimeout(ctx, startTime)
@@ -168,7 +159,12 @@ func (a *agent) server(ctx context.Context, name string) (*server, error) {
 }
 
 func (a *agent) start(ctx context.Context, name string) (*server, error) {
-	program := a.program("serve", name)
+	words := []string{a.config.Python, "-m", "rollmill.verifiers", "serve", name}
+	if len(a.config.Args) > 0 {
+		args, _ := json.Marshal(a.config.Args) // it was read from JSON
+		words = append(words, "--args", string(args))
+	}
+	program := a.config.Program(words...)
 	tail := process.NewTail(ctx, 16<<10)
 	program.Stderr = tail
 	p, stdin, stdout, err := program.StartPiped(context.WithoutCancel(ctx), 0)
