@@ -60,13 +60,13 @@ func (r *runner) readCalls(ctx context.Context, shard *shards.Shard, before *dat
 			return err
 		}
 		r.spending.Call(c.Answered.Call)
-		k := key{r.opts.Run, c.ExampleID, int32(r.opts.AtEpoch()), c.Generation}
-		at, ok, err := r.opts.locate(done.tasks, k)
+		at, ok, err := r.opts.locate(done.tasks, finished{Run: r.opts.Run, ExampleID: c.ExampleID,
+			Epoch: int32(r.opts.AtEpoch()), Generation: c.Generation})
 		if err != nil {
 			return err
 		}
 		if ok && c.Attempt > done.attempts(at.slot) {
-			id := r.opts.id(k.example, k.generation, done.tasks.At(at.task).Fork(k.generation))
+			id := r.opts.id(c.ExampleID, c.Generation, done.tasks.At(at.task).Fork(c.Generation))
 			r.calls.earlier[id] = append(r.calls.earlier[id], c.Answered)
 		}
 	}

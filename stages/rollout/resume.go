@@ -104,7 +104,7 @@ func (o Options) eachFinished(t planning.Tasks, rows iter.Seq2[*finished, error]
 		if err != nil {
 			return err
 		}
-		at, ok, err := o.locate(t, key{row.Run, row.ExampleID, row.Epoch, row.Generation})
+		at, ok, err := o.locate(t, *row)
 		if err != nil {
 			return err
 		}
@@ -175,16 +175,16 @@ type located struct {
 
 // locate finds the attempt that made a row; ok is false if it is not among the
 // tasks.
-func (o Options) locate(t planning.Tasks, k key) (at located, ok bool, err error) {
-	if k.run != o.Run {
+func (o Options) locate(t planning.Tasks, row finished) (at located, ok bool, err error) {
+	if row.Run != o.Run {
 		return at, false, nil
 	}
-	if at.task, ok, err = o.taskOf(t, k.example, k.epoch); !ok || err != nil {
+	if at.task, ok, err = o.taskOf(t, row.ExampleID, row.Epoch); !ok || err != nil {
 		return at, false, err
 	}
 	task := t.At(at.task)
-	at.slot = task.Slot + int64(k.generation-task.First)
-	return at, k.generation >= task.First && k.generation < task.First+task.N, nil
+	at.slot = task.Slot + int64(row.Generation-task.First)
+	return at, row.Generation >= task.First && row.Generation < task.First+task.N, nil
 }
 
 // taskOf finds the task of an example.
@@ -200,11 +200,6 @@ func (o Options) taskOf(t planning.Tasks, id string, epoch int32) (i int, ok boo
 	return i, ok, nil
 }
 
-type key struct {
-	run        string
-	example    string
-	epoch      int32
-	generation int32
+func keyOf(t *formats.Trajectory) finished {
+	return finished{Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation}
 }
-
-func keyOf(t *formats.Trajectory) key { return key{t.Run, t.ExampleID, t.Epoch, t.Generation} }

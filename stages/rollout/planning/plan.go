@@ -100,7 +100,8 @@ func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error
 		case k < 0 || joined[k].Example != t.Example:
 			joined = append(joined, t)
 		case t.Forks != nil:
-			joined[k].join(t)
+			joined[k].N, joined[k].First = joined[k].N+t.N, max(joined[k].First, t.First)
+			joined[k].Forks = append(joined[k].Forks, t.Forks...)
 		default:
 			e, err := all.At(t.Example)
 			return Tasks{}, errors.Join(err,

@@ -122,13 +122,6 @@ func (t Tasks) Forked() bool {
 	return slices.ContainsFunc(t.list, func(t Task) bool { return t.Forks != nil })
 }
 
-// join adds the attempts of another row of the plan to a task.
-func (t *Task) join(of Task) {
-	t.N += of.N
-	t.First = max(t.First, of.First)
-	t.Forks = append(t.Forks, of.Forks...)
-}
-
 // byExample orders the rows of a plan: those of an example together, forks last.
 func byExample(a, b Task) int {
 	return cmp.Or(cmp.Compare(a.Example, b.Example), cmp.Compare(len(a.Forks), len(b.Forks)))
