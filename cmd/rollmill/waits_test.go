@@ -43,7 +43,6 @@ var endlessWaits = map[string]string{
 	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",
 	"stages/rollout/agents/nat post":         "the attempt's context has --trajectory-timeout",
 	"stages/rollout/agents/harbor run":       "the attempt's context has --trajectory-timeout, and kills the program",
-	"stages/rollout/agents/harbor pass":      "the container's program ends, and with it its connections",
 	"stages/backends/command ask":            "the command's context kills it, WaitDelay closes its pipes, and the reader ends with them",
 	"stages/backends/openai send":            "the pipe is closed before, which ends the writer",
 	"stages/curate run":                      "the group's context ends every side",
