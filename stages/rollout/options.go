@@ -18,8 +18,8 @@ import (
 // DefaultConcurrency is the default of Options.Concurrency.
 const DefaultConcurrency = 16
 
-// Options are the settings of a run. Those that a user sets are explained where they are declared,
-// with their defaults, for which zero stands.
+// Options are the settings of a run: the first block decides the rows and is part of the dataset's identity, the other
+// how they are made. Those that a user sets are explained where they are declared, with the defaults for which zero stands.
 type Options struct {
 	stages.Env
 	Out stages.Output
