@@ -93,9 +93,9 @@ func (l *loader) mapping(n *yaml.Node, known []string) (map[string]*yaml.Node, e
 	if n.Kind != yaml.MappingNode {
 		return nil, l.Refuse(n, "write KEY: VALUE with the keys "+strings.Join(known, ", "), "not a mapping")
 	}
-	pairs, err := l.Pairs(n)
+	entries, err := l.Entries(n)
 	out := map[string]*yaml.Node{}
-	for _, p := range pairs {
+	for _, p := range entries {
 		if !slices.Contains(known, p.Key.Value) {
 			return nil, l.Refuse(p.Key, "the keys are "+strings.Join(known, ", "), "unknown key %q", p.Key.Value)
 		}

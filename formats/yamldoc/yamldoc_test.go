@@ -23,9 +23,9 @@ func shown(f File, n *yaml.Node) (string, error) {
 	if n.Kind == yaml.ScalarNode {
 		return n.Value, nil
 	}
-	pairs, err := f.Pairs(n)
+	entries, err := f.Entries(n)
 	var out []string
-	for _, p := range pairs {
+	for _, p := range entries {
 		value, err := shown(f, p.Value)
 		if err != nil {
 			return "", err

@@ -254,7 +254,7 @@ func ImportDefaults() ImportOptions { return ImportOptions{GroupBy: GroupByID, T
 // Declare declares the user's options, except the files.
 func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.Pairs(&o.Fields, "map",
+	d.KeyValues(&o.Fields, "map",
 		"read the format's field NAME from COLUMN, written `NAME=COLUMN`, such as "+
 			"messages=conversations; info.score is the member score of the column info").ID("map").Common()
 	d.String(&o.GroupBy, "group-by",

@@ -16,12 +16,12 @@ func anyText(text string) (string, error)     { return text, nil }
 func parseInt64(text string) (int64, error)   { return strconv.ParseInt(text, 0, 64) }
 func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-var errPair = errors.New("write it as KEY=VALUE")
+var errKeyValue = errors.New("write it as KEY=VALUE")
 
 // Objects declares KEY=VALUE texts with typed values, parsed as YAML. The field
 // is nil until one is given.
 func (d *Declarer) Objects(p *map[string]any, name, help string) *Setting {
-	return d.pairs(Object, name, help, func() any { return *p }, func(list [][2]string) error {
+	return d.keyValues(Object, name, help, func() any { return *p }, func(list [][2]string) error {
 		*p = nil
 		for _, kv := range list {
 			if *p == nil {
@@ -48,7 +48,7 @@ func Into[T any](d *Declarer, p *T, name, help string) *Setting {
 	s := d.add(name, help, Object, func() any { return *p }, func(texts []string) error {
 		out := *p
 		for _, text := range texts {
-			key, value, err := pair(text)
+			key, value, err := keyValue(text)
 			if err != nil {
 				return err
 			}
@@ -67,9 +67,9 @@ func Into[T any](d *Declarer, p *T, name, help string) *Setting {
 	return s
 }
 
-// Pairs declares NAME=VALUE texts. The field is nil until one is given.
-func (d *Declarer) Pairs(p *map[string]string, name, help string) *Setting {
-	return d.pairs(Text, name, help, func() any { return *p }, func(list [][2]string) error {
+// KeyValues declares NAME=VALUE texts. The field is nil until one is given.
+func (d *Declarer) KeyValues(p *map[string]string, name, help string) *Setting {
+	return d.keyValues(Text, name, help, func() any { return *p }, func(list [][2]string) error {
 		out := map[string]string{}
 		for _, kv := range list {
 			out[kv[0]] = kv[1]
@@ -81,7 +81,7 @@ func (d *Declarer) Pairs(p *map[string]string, name, help string) *Setting {
 
 // Lists declares NAME=VALUE texts in which a name may have several values.
 func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
-	return d.pairs(Text, name, help, func() any { return *p }, func(list [][2]string) error {
+	return d.keyValues(Text, name, help, func() any { return *p }, func(list [][2]string) error {
 		out := map[string][]string{}
 		for _, kv := range list {
 			out[kv[0]] = append(out[kv[0]], kv[1])
@@ -91,11 +91,11 @@ func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
 	})
 }
 
-func (d *Declarer) pairs(t Type, name, help string, get func() any, keep func([][2]string) error) *Setting {
+func (d *Declarer) keyValues(t Type, name, help string, get func() any, keep func([][2]string) error) *Setting {
 	s := d.add(name, help, t, get, func(texts []string) error {
 		var list [][2]string
 		for _, text := range texts {
-			key, value, err := pair(text)
+			key, value, err := keyValue(text)
 			if err != nil {
 				return err
 			}
@@ -107,10 +107,10 @@ func (d *Declarer) pairs(t Type, name, help string, get func() any, keep func([]
 	return s
 }
 
-func pair(text string) (key, value string, err error) {
+func keyValue(text string) (key, value string, err error) {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" {
-		return "", "", fmt.Errorf("%q: %w", text, errPair)
+		return "", "", fmt.Errorf("%q: %w", text, errKeyValue)
 	}
 	return key, value, nil
 }

@@ -95,9 +95,9 @@ func (p *parser) top(root *yaml.Node) error {
 
 // each calls f for each pair of a mapping.
 func (p *parser) each(n *yaml.Node, f func(key, value *yaml.Node) error) error {
-	pairs, err := p.Pairs(n)
-	for i := 0; err == nil && i < len(pairs); i++ {
-		err = f(pairs[i].Key, pairs[i].Value)
+	entries, err := p.Entries(n)
+	for i := 0; err == nil && i < len(entries); i++ {
+		err = f(entries[i].Key, entries[i].Value)
 	}
 	return err
 }

@@ -20,14 +20,14 @@ const ending = ".prom" // of the files that the collector reads
 // file is the file of metrics.
 type file struct {
 	path, command, shard string
-	folder               string    // in which path, "" until the first write, names the run and the shard
-	stages               []Figures // the last figures of each
-	before               past      // nil until it is read
+	folder               string         // in which path, "" until the first write, names the run and the shard
+	stages               []stageMetrics // the last figures of each
+	before               past           // nil until it is read
 }
 
 // update writes the file with the stage's figures.
-func (f *file) update(g Figures) error {
-	at := slices.IndexFunc(f.stages, func(known Figures) bool {
+func (f *file) update(g stageMetrics) error {
+	at := slices.IndexFunc(f.stages, func(known stageMetrics) bool {
 		return known.Stage == g.Stage && known.Validation == g.Validation
 	})
 	if at < 0 {

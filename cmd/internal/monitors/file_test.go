@@ -61,8 +61,8 @@ var (
 	later = begun.Add(90 * time.Second)
 )
 
-func figures(place stages.Place, report *stages.Report) Figures {
-	return Figures{At: later, Report: report, Progress: stages.Progress{
+func figures(place stages.Place, report *stages.Report) stageMetrics {
+	return stageMetrics{At: later, Report: report, Progress: stages.Progress{
 		Place: place, Stage: "score", Unit: "trajectories", Total: 8, Done: 4, Retries: 3, Begun: begun,
 		Failures: map[string]int64{"invalid": 2}, Spend: stages.Spend{PromptTokens: 100, CompletionTokens: 20, Cost: 0.5},
 	}}

@@ -66,7 +66,7 @@ func (s set) add(m metric, value float64, labels ...string) {
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // stage adds the figures of a stage.
-func (s set) stage(g Figures) {
+func (s set) stage(g stageMetrics) {
 	split := "training"
 	if g.Validation {
 		split = "validation"

@@ -71,12 +71,12 @@ func (s *Settings) open(job Job) (*file, error) {
 	return &file{path: s.path, command: job.Command, shard: job.Shard}, nil
 }
 
-// Figures are the figures of one stage.
+// stageMetrics are the figures of one stage.
 //
 // While it runs, Progress has what its meter counts: rows done, failures, spend. When
 // it has ended well, Report has what the stage reports. Its Counts, Drops and Failures
 // are rows by state, reason and class, and its Facts are the sums of the manifest.
-type Figures struct {
+type stageMetrics struct {
 	stages.Progress
 	Report *stages.Report // nil while the stage runs, and if it failed
 	At     time.Time      // of the figures

@@ -29,8 +29,8 @@ type Runner struct {
 
 // monitor is what the runner's goroutine calls: file, or the double of a test.
 type monitor interface {
-	update(f Figures) error // when a stage begins, every few seconds while it runs, and when it has ended
-	close(e End) error      // once, when the command has ended, also after a failure or an interruption
+	update(f stageMetrics) error // when a stage begins, every few seconds while it runs, and when it has ended
+	close(e End) error           // once, when the command has ended, also after a failure or an interruption
 }
 
 // stage is what is known of one stage of one epoch.
@@ -113,11 +113,11 @@ func (r *Runner) work() {
 }
 
 // figures returns the figures of the stages from the given one on.
-func (r *Runner) figures(from int) (out []Figures) {
+func (r *Runner) figures(from int) (out []stageMetrics) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.stages[from:] {
-		f := Figures{Progress: s.meter.Progress(), Report: s.report, At: time.Now()}
+		f := stageMetrics{Progress: s.meter.Progress(), Report: s.report, At: time.Now()}
 		f.Place, f.Stage = s.at, s.name
 		out = append(out, f)
 	}

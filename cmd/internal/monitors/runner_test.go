@@ -28,7 +28,7 @@ func (d *double) close(e End) error {
 	return d.err
 }
 
-func (d *double) update(f Figures) error {
+func (d *double) update(f stageMetrics) error {
 	if d.hangs {
 		select {}
 	}

@@ -52,7 +52,7 @@ type node struct {
 	last    int64 // record that has it
 	ok      int64 // records that gave a trajectory
 	tries   int
-	fate    fate
+	use     use
 	sample  string
 	place   int // in the order of its siblings
 	order   []*node
@@ -64,11 +64,11 @@ type nodeKey struct {
 	kind byte
 }
 
-// fate is what became of a member; of several objects it may be more than one.
-type fate uint8
+// use is what became of a member; of several objects it may be more than one.
+type use uint8
 
 const (
-	read fate = 1 << iota
+	read use = 1 << iota
 	kept
 	lost
 	withheld
@@ -247,13 +247,13 @@ func (t *trial) member(a *Account, b []byte, s span, at, kid *node) {
 		kid.sample = string(v[:min(len(v), maxSample)])
 	}
 	switch {
-	case at != &a.root && at.fate&read == 0:
-		if kid.fate |= at.fate; hidden {
-			kid.fate = withheld
+	case at != &a.root && at.use&read == 0:
+		if kid.use |= at.use; hidden {
+			kid.use = withheld
 		}
 	case kid.tries >= maxTries:
 	case a.tried > maxTried:
-		kid.fate |= untried
+		kid.use |= untried
 	default:
 		kid.tries++
 		a.tried += 2 * len(t.record.Data)
@@ -264,19 +264,19 @@ func (t *trial) member(a *Account, b []byte, s span, at, kid *node) {
 		if hidden && is != read {
 			is = withheld
 		}
-		kid.fate |= cmp.Or(is, unread)
+		kid.use |= cmp.Or(is, unread)
 	}
 }
 
 // differs returns what another text changes in the trajectories; 0 for nothing.
-func (t *trial) differs(text []byte) fate {
+func (t *trial) differs(text []byte) use {
 	r := t.record
 	r.Data = t.whole(text)
 	got := t.format.Convert(r)
 	if got.Err != nil || len(got.Items) != len(t.want.Items) {
 		return read
 	}
-	var is fate
+	var is use
 	for i := range got.Items {
 		x, y := got.Items[i], t.want.Items[i]
 		if x.Row.Metadata != y.Row.Metadata {
@@ -346,7 +346,7 @@ func (a *Account) merge(at, from *node) {
 			kid = a.grow(at, f.name, f.kind)
 		}
 		if kid != nil {
-			kid.records, kid.fate, kid.sample = kid.records+f.records, kid.fate|f.fate, cmp.Or(kid.sample, f.sample)
+			kid.records, kid.use, kid.sample = kid.records+f.records, kid.use|f.use, cmp.Or(kid.sample, f.sample)
 			a.merge(kid, f)
 		}
 	}
@@ -366,9 +366,9 @@ func (a *Account) list(at *node, prefix string, values, said bool, out *[]Member
 		if strings.ContainsFunc(name, func(r rune) bool { return strings.ContainsRune(" .[]\"\n\t", r) }) {
 			name = strconv.Quote(name)
 		}
-		m := Member{Path: redaction.Keyless(prefix + name), Type: types[kid.kind], Records: min(kid.records, at.records), Became: kid.fate.String(),
-			Within: said && kid.fate == at.fate}
-		if values && kid.sample != "" && kid.fate&withheld == 0 {
+		m := Member{Path: redaction.Keyless(prefix + name), Type: types[kid.kind], Records: min(kid.records, at.records), Became: kid.use.String(),
+			Within: said && kid.use == at.use}
+		if values && kid.sample != "" && kid.use&withheld == 0 {
 			m.Value = strings.ToValidUTF8(redaction.Keyless(kid.sample), "\uFFFD")
 			m.Value = strings.ToValidUTF8(m.Value[:min(len(m.Value), sampleLen)], "")
 		}
@@ -378,13 +378,13 @@ func (a *Account) list(at *node, prefix string, values, said bool, out *[]Member
 		if kid.kind == '[' {
 			inner = "[]."
 		}
-		a.list(kid, prefix+name+inner, values, kid.same(kid.fate), out)
+		a.list(kid, prefix+name+inner, values, kid.same(kid.use), out)
 	}
 }
 
 // same reports whether all members within became the same.
-func (n *node) same(f fate) bool {
-	return !slices.ContainsFunc(n.order, func(kid *node) bool { return kid.fate != f || !kid.same(f) })
+func (n *node) same(f use) bool {
+	return !slices.ContainsFunc(n.order, func(kid *node) bool { return kid.use != f || !kid.same(f) })
 }
 
 // fold makes members whose names are data one of each type.
@@ -417,7 +417,7 @@ func kindOf(b byte) byte {
 var fates = []string{"read", "kept in metadata", "cannot be represented", "withheld: the name of a secret", "unread",
 	"not looked at: the record is large"}
 
-func (f fate) String() string {
+func (f use) String() string {
 	var out []string
 	for i, text := range fates {
 		if f&(1<<i) != 0 {

@@ -35,7 +35,7 @@ const tail = "]}"
 type body struct {
 	*io.PipeReader
 	guard  func() error
-	fate   atomic.Int32          // open, whole or stopped
+	state  atomic.Int32          // open, whole or stopped
 	failed atomic.Pointer[error] // why there will be no last byte
 }
 
@@ -54,7 +54,7 @@ const (
 
 // stop keeps the last byte from being sent, and reports whether it was in time:
 // then the server never gets the whole request.
-func (b *body) stop() bool { return b.fate.CompareAndSwap(open, stopped) || b.fate.Load() == stopped }
+func (b *body) stop() bool { return b.state.CompareAndSwap(open, stopped) || b.state.Load() == stopped }
 
 func (b *body) Read(p []byte) (int, error) {
 	var err error
@@ -66,7 +66,7 @@ func (b *body) Read(p []byte) (int, error) {
 		n, err = b.PipeReader.Read(p)
 	}
 	switch {
-	case err == io.EOF && !b.fate.CompareAndSwap(open, whole) && b.fate.Load() == stopped:
+	case err == io.EOF && !b.state.CompareAndSwap(open, whole) && b.state.Load() == stopped:
 		return 0, io.ErrClosedPipe
 	case err != nil && err != io.EOF && err != io.ErrClosedPipe:
 		b.failed.Store(&err)

@@ -20,7 +20,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Strings(&c.PassEnv, "trainer-env",
 		"pass the environment variable `NAME` to the program, which otherwise gets none that is named like a secret (KEY, "+
 			"TOKEN, PASSWORD, ...)")
-	d.Pairs(&c.Settings, "settings", "pass `KEY=VALUE` to the program").ID("settings")
+	d.KeyValues(&c.Settings, "settings", "pass `KEY=VALUE` to the program").ID("settings")
 	d.Bool(&c.NewModel, "new-model",
 		"make a new model of each submission, so that an epoch may be submitted in several forms; otherwise all "+
 			"submissions advance one policy, once per epoch")

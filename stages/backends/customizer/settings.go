@@ -54,7 +54,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 		DefaultShown("no deployment")
 	d.Int(&c.Deployment.GPUs, "deployment-gpus", "give the deployment `N` GPUs")
 	d.String(&c.Deployment.Name, "deployment-name", "begin the deployment's name with `NAME`")
-	d.Pairs(&c.Deployment.Env, "deployment-env", "set `NAME=VALUE` in the deployment's environment")
+	d.KeyValues(&c.Deployment.Env, "deployment-env", "set `NAME=VALUE` in the deployment's environment")
 	d.String(&c.Deployment.PVC, "deployment-pvc", "give the deployment a volume of `SIZE`")
 }
 

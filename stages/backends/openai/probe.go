@@ -17,8 +17,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Found is what a probe found out about an engine.
-type Found struct {
+// ProbeResult is what a probe learnt about an engine.
+type ProbeResult struct {
 	Models    []string // listed models; empty without a list
 	Model     string   // the model that answered
 	TokenIDs  bool     // it gives token ids
@@ -30,15 +30,15 @@ type Found struct {
 
 // Probe checks that an engine is fit for rollouts: that it answers, knows the
 // model and returns logprobs. It costs one token, and two more for an engine
-// that returns token ids, to find out what its logprobs are of (see Found).
+// that returns token ids, to find out what its logprobs are of (see ProbeResult).
 func Probe(ctx context.Context, baseURL, apiKey, model string) (logprobs string, err error) {
 	f, err := Client{}.Look(ctx, baseURL, apiKey, model)
 	return f.Logprobs, err
 }
 
-// Look is Probe that also returns what it found.
-func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found, error) {
-	var f Found
+// Look is Probe that also returns all of the result.
+func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (ProbeResult, error) {
+	var f ProbeResult
 	var err error
 	if f.Models, err = c.models(ctx, baseURL, apiKey); err != nil {
 		return f, probeError(ctx, baseURL, model, f, err)
@@ -111,7 +111,7 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 const moved = "provider_specific_fields" // where LiteLLM moves members that OpenAI's API lacks
 
 // read returns the prompt's ids, if the engine sends them.
-func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
+func (f *ProbeResult) read(baseURL string, body []byte) (prompt []int32, err error) {
 	var answer struct {
 		completion
 		Prompt []int32 `json:"prompt_token_ids"`
@@ -152,7 +152,7 @@ func refused(err error, field string) bool {
 const keyFrom = "that of --api-key-file, ROLLMILL_API_KEY or OPENAI_API_KEY, in this order"
 
 // probeError returns an error with the step, the cause and a hint.
-func probeError(ctx context.Context, baseURL, model string, f Found, err error) error {
+func probeError(ctx context.Context, baseURL, model string, f ProbeResult, err error) error {
 	var e *Error
 	var op *net.OpError
 	switch {

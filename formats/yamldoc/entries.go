@@ -2,16 +2,16 @@ package yamldoc
 
 import "go.yaml.in/yaml/v4"
 
-// Pair is a key of a mapping, a scalar, and its value.
-type Pair struct{ Key, Value *yaml.Node }
+// Entry is a key of a mapping, a scalar, and its value.
+type Entry struct{ Key, Value *yaml.Node }
 
-// Pairs returns the pairs of a mapping in order, none of nil. Merge keys (<<) are
+// Entries returns the entries of a mapping in order, none of nil. Merge keys (<<) are
 // applied; a duplicate key is an error.
-func (f File) Pairs(n *yaml.Node) ([]Pair, error) {
+func (f File) Entries(n *yaml.Node) ([]Entry, error) {
 	if n == nil {
 		return nil, nil
 	}
-	var own, merged []Pair
+	var own, merged []Entry
 	seen := map[string]int{} // lines
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -29,7 +29,7 @@ func (f File) Pairs(n *yaml.Node) ([]Pair, error) {
 			return nil, f.Refuse(key, "remove one of them", "%q is already set on line %d", key.Value, line)
 		default:
 			seen[key.Value] = key.Line
-			own = append(own, Pair{key, value})
+			own = append(own, Entry{key, value})
 		}
 	}
 	for _, p := range merged {
@@ -41,9 +41,9 @@ func (f File) Pairs(n *yaml.Node) ([]Pair, error) {
 	return own, nil
 }
 
-// merge returns the pairs that a merge key adds: those of a mapping, or of a list
+// merge returns the entries that a merge key adds: those of a mapping, or of a list
 // of mappings, of which the first counts.
-func (f File) merge(value *yaml.Node) (out []Pair, err error) {
+func (f File) merge(value *yaml.Node) (out []Entry, err error) {
 	from := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {
 		from = value.Content
@@ -52,7 +52,7 @@ func (f File) merge(value *yaml.Node) (out []Pair, err error) {
 		if n.Kind != yaml.MappingNode {
 			return nil, f.Refuse(n, "name an anchor of a mapping, as in <<: *NAME", "a merge key takes a mapping")
 		}
-		more, err := f.Pairs(n)
+		more, err := f.Entries(n)
 		if err != nil {
 			return nil, err
 		}
