@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
-	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 type datasetModel struct {
@@ -57,14 +56,6 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 		m.Inputs = append(m.Inputs, input{ref, s.datasets.Input(f.Key, ref)})
 	}
 	return m, nil
-}
-
-// linkOf returns the path of a dataset's page.
-func linkOf(f *catalogue.Entry) string {
-	if f.Live() {
-		return page.Link("d", f.Key, "live")
-	}
-	return page.Link("d", f.Key)
 }
 
 // asJSON returns a parameter or a figure as JSON.

@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
-	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -156,30 +155,4 @@ func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
 			return nil
 		})
 	return sorted(n), err
-}
-
-// trail returns the way to a page directly below a run.
-func (s *Server) trail(run string) []Crumb {
-	out := []Crumb{{s.name(), "/"}}
-	if run != "" {
-		out = append(out, Crumb{run, page.Link("r", run)})
-	}
-	return out
-}
-
-// epochLink returns the path of an epoch's page.
-func epochLink(run string, epoch int) string {
-	if run == "" {
-		return page.Link("e", epoch)
-	}
-	return page.Link("r", run, "e", epoch)
-}
-
-// trailOf returns the way to a page of a dataset: the run, its epoch, the dataset.
-func (s *Server) trailOf(f *catalogue.Entry) []Crumb {
-	out := s.trail(f.Run)
-	if f.Epoch >= 0 {
-		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), epochLink(f.Run, f.Epoch)})
-	}
-	return append(out, Crumb{f.Stage, linkOf(f)})
 }

@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/rollmill/rollmill/pipelines/look/page"
-	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -56,9 +52,6 @@ type Frame struct {
 	Next  string  // URL of the next page of the same kind, for the keys [ and ]
 	Prev  string
 }
-
-// Crumb is a link to a page above.
-type Crumb struct{ Name, URL string }
 
 //go:embed templates
 var templateFiles embed.FS
@@ -133,55 +126,4 @@ func (s *Server) render(w http.ResponseWriter, name string, status int, model an
 		s.log.Debug("the browser did not take the page", "error", err)
 	}
 	return nil
-}
-
-// segment returns an element of the request's path as it was given to link.
-func segment(r *http.Request, name string) string {
-	return strings.TrimPrefix(r.PathValue(name), "~")
-}
-
-// countOf returns a parameter that counts from 0.
-func countOf(r *http.Request, name string) (int, error) {
-	text := r.FormValue(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return 0, wrong("it counts from 0", "parameter %s is %q, which is no number", name, text)
-	}
-	return int(n), nil
-}
-
-// plainText is the parameter text of pages that show Markdown as it is.
-const plainText = "plain"
-
-// otherText returns a page's path with the other value of text.
-func otherText(r *http.Request, path string, pairs ...any) string {
-	if r.FormValue("text") != plainText {
-		pairs = append(pairs, "text", plainText)
-	}
-	return listed(r, path, pairs...)
-}
-
-// zero returns a number for a query, "" for 0.
-func zero(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
-// listState are the parameters of a list, besides its facets, that pages of its rows pass on.
-var listState = []string{"sort", "where", "page"}
-
-// listed returns a path with further parameters and the state of the list from which
-// the reader came.
-func listed(r *http.Request, path string, pairs ...any) string {
-	for name := range r.URL.Query() {
-		if slices.Contains(listState, name) || query.IsFacet(name) {
-			pairs = append(pairs, name, r.FormValue(name))
-		}
-	}
-	return page.WithQuery(path, pairs...)
 }
