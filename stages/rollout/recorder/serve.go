@@ -55,6 +55,7 @@ func (s *Session) ask(kind *apis.API, w http.ResponseWriter, r *http.Request) {
 		out := kind.Encode(q, res.Answer, res.Visible)
 		s.responses.Store(q, res.Answer, out)
 		s.writeBody(w, res, out)
+		res.Release()
 	}
 }
 
@@ -129,7 +130,7 @@ func readRequest(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) 
 	if content != r.Body {
 		size = -1
 	}
-	if body, err = engines.ReadAll(content, size, maxRequest); err != nil {
+	if body, err = engines.ReadAll(nil, content, size, maxRequest); err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return nil, false
 	}

@@ -207,7 +207,7 @@ func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
 		return nil
 	}
 	defer resp.Body.Close()
-	out, err := engines.ReadAll(resp.Body, resp.ContentLength, engines.MaxAnswer)
+	out, err := engines.ReadAll(nil, resp.Body, resp.ContentLength, engines.MaxAnswer)
 	if err != nil || resp.StatusCode != http.StatusOK || !jsontext.Valid(out) {
 		return nil
 	}

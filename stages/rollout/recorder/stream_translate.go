@@ -129,6 +129,7 @@ func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *apis.Req
 	s.responses.Store(q, r.Answer, o.Bytes())
 	m.events.End(o)
 	m.send(r.Header)
+	r.Release()
 }
 
 // encoded returns what the agent sees of an answer, or of the beginning of one.

@@ -299,7 +299,7 @@ func (u *Pool) read(ctx context.Context, cancel context.CancelFunc, resp *http.R
 	if resp.StatusCode/100 != 2 {
 		limit = maxRefusal
 	}
-	body, err := ReadAll(resp.Body, resp.ContentLength, limit)
+	body, err := ReadAll(*bodies.Get().(*[]byte), resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, fault.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode,
@@ -343,30 +343,38 @@ const (
 
 var errTooLarge = errors.New("too large")
 
-// ReadAll reads at most limit bytes, or returns errTooLarge; size is the
-// announced length. It allocates at most one and a half times the limit.
-func ReadAll(r io.Reader, size int64, limit int) ([]byte, error) {
+// bodies is memory for answers: one has a few hundred kilobytes, and nothing that is recorded points into it.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// Release frees the body, which must not be used afterwards.
+func (r *Result) Release() {
+	const maxKept = 4 << 20
+	if body := r.Body[:0]; cap(body) > 0 && cap(body) <= maxKept {
+		bodies.Put(&body)
+	}
+	r.Body, r.Visible = nil, nil
+}
+
+// ReadAll appends at most limit bytes to b, which is empty, or returns errTooLarge; size is the announced length. It
+// allocates at most one and a half times the limit.
+func ReadAll(b []byte, r io.Reader, size int64, limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, errTooLarge
 	}
-	var b bytes.Buffer
 	if size > 0 {
-		b.Grow(int(min(size, 8<<20)) + bytes.MinRead)
+		b = slices.Grow(b, int(min(size, 8<<20))+1)
 	}
 	for {
-		if b.Available() == 0 {
-			grown := make([]byte, b.Len(), min(max(2*b.Len(), 8<<10), limit+1))
-			copy(grown, b.Bytes())
-			b = *bytes.NewBuffer(grown)
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(max(2*len(b), 8<<10), limit+1)), b...)
 		}
-		room := b.AvailableBuffer()
-		n, err := r.Read(room[:min(cap(room), limit+1-b.Len())])
-		b.Write(room[:n])
+		n, err := r.Read(b[len(b):min(cap(b), limit+1)])
+		b = b[:len(b)+n]
 		switch {
-		case b.Len() > limit:
+		case len(b) > limit:
 			return nil, errTooLarge
 		case err == io.EOF:
-			return b.Bytes(), nil
+			return b, nil
 		case err != nil:
 			return nil, err
 		}
