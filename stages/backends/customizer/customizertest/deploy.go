@@ -3,11 +3,8 @@ package customizertest
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
-	"slices"
-	"strings"
 )
 
 var legal = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -57,13 +54,6 @@ func (s *Server) makeDeployment(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *deployment) show(status string) map[string]any {
-	out := map[string]any{"url": "", "deployed": status == "ready",
-		"status_details": map[string]any{"status": status, "description": "deployment " + status}, "models": []any{}}
-	maps.Copy(out, d.body)
-	return out
-}
-
 func (s *Server) deployment(w http.ResponseWriter, r *http.Request) {
 	d := s.deployments[id(r)]
 	if d == nil {
@@ -81,30 +71,4 @@ func (s *Server) listDeployments(w http.ResponseWriter, r *http.Request) {
 		all = append(all, d.show("pending"))
 	}
 	page(s, w, r, all)
-}
-
-// models are what the NIM answers for: the base, LoRA's outcomes, and what is
-// deployed and ready.
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	out := []any{map[string]any{"id": Model, "object": "model"}}
-	s.lists++
-	for _, j := range s.jobs[s.faults.OtherJobs:] {
-		var name string
-		var hyper struct {
-			Finetuning string `json:"finetuning_type"`
-		}
-		_ = json.Unmarshal(j.Body["output_model"], &name)
-		_ = json.Unmarshal(j.Body["hyperparameters"], &hyper)
-		ready := hyper.Finetuning == "lora"
-		for key, d := range s.deployments {
-			if d.body != nil && s.configs[key]["model"] == name && d.asked >= len(s.faults.DeploymentStates) {
-				ready = slices.Contains([]string{"ready", "deployed"},
-					strings.ToLower(s.faults.DeploymentStates[len(s.faults.DeploymentStates)-1]))
-			}
-		}
-		if ready && s.lists > s.faults.LateList {
-			out = append(out, map[string]any{"id": name, "object": "model"})
-		}
-	}
-	answer(w, map[string]any{"object": "list", "data": out})
 }
