@@ -1,15 +1,9 @@
-// Package sandboxtest is a sandbox for tests of its clients: it has faults on request,
-// and keeps what was drawn.
-//
-// To add a fault: a constant, its kind in kinds, and what it does in chat or train.
 package sandboxtest
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -52,25 +46,6 @@ type Server struct {
 	cleared chan struct{} // closed when other faults are set
 }
 
-// New returns a server without faults.
-func New(o sandbox.Options) (s *Server, err error) {
-	s = &Server{cleared: make(chan struct{})}
-	o.Sampled = func(one sandbox.Sample) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.samples = append(s.samples, one)
-	}
-	s.Server, err = sandbox.New(o)
-	return s, err
-}
-
-// Samples returns what was drawn until now.
-func (s *Server) Samples() []sandbox.Sample {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.samples)
-}
-
 // next returns the fault of the next call of a list; nil for none.
 func (s *Server) next(list *[]*Fault) (*Fault, <-chan struct{}) {
 	s.mu.Lock()
@@ -90,56 +65,6 @@ func (s *Server) next(list *[]*Fault) (*Fault, <-chan struct{}) {
 		*list = (*list)[1:]
 	}
 	return f, s.cleared
-}
-
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var f *Fault
-	var cleared <-chan struct{}
-	switch r.Method + " " + r.URL.Path {
-	case "POST /_rollmill/faults":
-		s.set(w, r)
-		return
-	case "POST /v1/chat/completions":
-		f, cleared = s.next(&s.faults.Chat)
-	case "POST /_train_model":
-		f, _ = s.next(&s.faults.Train)
-	}
-	switch {
-	case f == nil:
-	case f.Kind == Status:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(f.Status)
-		io.WriteString(w, `{"error":{"message":"a fault was asked for","type":"server_error","code":"fault"}}`)
-		return
-	case f.Kind == Hang:
-		select {
-		case <-cleared:
-		case <-r.Context().Done():
-		}
-		panic(http.ErrAbortHandler)
-	case f.Kind == NoLogprobs:
-		without(r, "logprobs", "top_logprobs")
-	case f.Kind == NoTokenIDs:
-		without(r, "return_token_ids", "return_tokens_as_token_ids")
-	}
-	s.Server.ServeHTTP(w, r)
-}
-
-// without leaves members out of a request, as an engine that does not know them would.
-func without(r *http.Request, names ...string) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) == nil {
-		for _, name := range names {
-			delete(members, name)
-		}
-		body, _ = json.Marshal(members)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
 func (s *Server) set(w http.ResponseWriter, r *http.Request) {
@@ -166,10 +91,4 @@ func (s *Server) replace(faults Faults) {
 	s.faults = faults
 	close(s.cleared)
 	s.cleared = make(chan struct{})
-}
-
-// Close releases hanging calls and closes the sandbox.
-func (s *Server) Close() error {
-	s.replace(Faults{})
-	return s.Server.Close()
 }

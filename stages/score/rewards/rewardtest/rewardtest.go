@@ -3,37 +3,18 @@
 package rewardtest
 
 import (
-	"context"
-	"errors"
 	"iter"
-	"log/slog"
 	"math"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
-
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 	"github.com/rollmill/rollmill/stages/score"
 )
-
-// Suite is the input of the tests.
-type Suite struct {
-	Kind      score.RewardKind
-	Arguments string
-	Known     []string // rewards that rows bring along; Rows gives them values
-	Judging   score.Judging
-	Open      func(context.Context, string) (score.File, error)
-	Bad       string // an answer that the reward fails on or dies of; "" for none
-}
 
 // Run runs the tests.
 func Run(t *testing.T, s Suite) {
@@ -47,34 +28,6 @@ func Run(t *testing.T, s Suite) {
 	t.Run("a bad row does not cost its neighbours", s.neighbours)
 	t.Run("it ends when cancelled", s.cancellation)
 	t.Run("it can be closed and made again", s.restart)
-}
-
-// New makes a reward as the stage would.
-func New(t testing.TB, kind score.RewardKind, arguments string, known ...string) score.Reward {
-	t.Helper()
-	return Suite{Kind: kind, Arguments: arguments, Known: known}.reward(t)
-}
-
-func (s Suite) reward(t testing.TB) score.Reward {
-	t.Helper()
-	r, err := s.Kind.Make(s.Arguments, score.Setup{
-		Name: "tried", Known: s.Known, Judging: s.Judging, Open: s.Open, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatalf("%s:%s: %v", s.Kind.Name, s.Arguments, err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
-}
-
-// Score returns the values of rows.
-func Score(t testing.TB, r score.Reward, rows []*score.Row) []score.Value {
-	t.Helper()
-	values := make([]score.Value, len(rows))
-	if err := r.Score(t.Context(), rows, values); err != nil {
-		t.Fatal(err)
-	}
-	return values
 }
 
 func (s Suite) values(t *testing.T) {
@@ -133,108 +86,4 @@ func (s Suite) determinism(t *testing.T) {
 		})
 	}
 	wait.Wait()
-}
-
-func (s Suite) columns(t *testing.T) {
-	r := s.reward(t)
-	d, want := r.Describe(), Score(t, r, Rows(s.Known...))
-	less := Rows(s.Known...)
-	for _, row := range less {
-		if d.Columns != nil {
-			dropColumns(row.Trajectory, d.Columns)
-		}
-		if d.Needs < score.Tokens {
-			dropTokens(row.Trajectory)
-		}
-		if d.Needs < score.Head {
-			row.Example = ""
-		}
-		if d.Needs < score.Text {
-			row.Messages, row.Calls, row.ToolSets = nil, nil, nil
-		}
-	}
-	if diff := cmp.Diff(want, Score(t, r, less)); diff != "" {
-		t.Errorf("it reads columns that it does not declare (-all +declared):\n%s", diff)
-	}
-}
-
-func dropTokens(t *formats.Trajectory) {
-	for i := range t.Messages {
-		m := &t.Messages[i]
-		m.TokenIDs, m.Logprobs, m.PromptDeltaIDs, m.PrefixBreak = nil, nil, nil, ""
-	}
-}
-
-func (s Suite) neighbours(t *testing.T) {
-	want := Score(t, s.reward(t), Rows(s.Known...))
-	rows := Rows(s.Known...)
-	for i, bad := range Broken(s.Bad, s.Known...) {
-		rows = slices.Insert(rows, 2*i+1, bad)
-	}
-	values := Score(t, s.reward(t), rows)
-	var got []score.Value
-	for i, row := range rows {
-		if row.ExampleID != brokenExample {
-			got = append(got, values[i])
-		}
-		if s.Bad != "" && row.Answer == s.Bad && values[i].Failure == "" {
-			t.Errorf("row %d: the bad answer has a value, %v", i, values[i].Reward)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("bad rows among them changed the others (-without +with):\n%s", diff)
-	}
-}
-
-func (s Suite) cancellation(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	r := s.reward(t)
-	want := Score(t, r, Rows(s.Known...))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	rows := Rows(s.Known...)
-	if err := r.Score(ctx, rows, make([]score.Value, len(rows))); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled batch ended with %v", err)
-	}
-	for range 2 { // and while it is at it, which it may be done with before
-		ctx, cancel := context.WithCancel(t.Context())
-		rows := Rows(s.Known...)
-		go cancel()
-		if err := r.Score(ctx, rows, make([]score.Value, len(rows))); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("a batch that was cancelled under way ended with %v", err)
-		}
-		cancel()
-	}
-	if diff := cmp.Diff(want, Score(t, r, Rows(s.Known...))); diff != "" {
-		t.Errorf("after cancelled batches it gives other values:\n%s", diff)
-	}
-	if err := r.Close(); err != nil {
-		t.Errorf("closing: %v", err)
-	}
-}
-
-func (s Suite) restart(t *testing.T) {
-	first := s.reward(t)
-	want := Score(t, first, Rows(s.Known...))
-	for range 2 {
-		if err := first.Close(); err != nil {
-			t.Errorf("closing: %v", err)
-		}
-	}
-	if diff := cmp.Diff(want, Score(t, s.reward(t), Rows(s.Known...))); diff != "" {
-		t.Errorf("made again, it gives other values:\n%s", diff)
-	}
-}
-
-// mayLack are the columns of Light that a reward may leave unread.
-var mayLack = []string{"run", "answer", "stop_reason", "failure_class", "model", "policy_version", "metadata",
-	"prompt_tokens", "completion_tokens", "sampled_tokens"}
-
-// dropColumns empties those that a reward does not read.
-func dropColumns(t *formats.Trajectory, read []string) {
-	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
-		if slices.Contains(mayLack, f.Name) && !slices.Contains(read, f.Name) {
-			f.In(reflect.ValueOf(t).Elem()).SetZero()
-		}
-	}
 }
