@@ -132,11 +132,11 @@ func InURL(address string) error {
 		return nil // the caller that connects reports a better error
 	}
 	if u.User != nil {
-		return fmt.Errorf("the URL of %q holds a user or password", u.Host)
+		return fmt.Errorf("the URL of %q holds a user or a password", u.Host)
 	}
 	for name := range u.Query() {
 		if Looks(name) {
-			return fmt.Errorf("the URL of %q has the parameter %q, whose name is that of a secret", u.Host, name)
+			return fmt.Errorf("the URL of %q has the parameter %q, which looks like a secret", u.Host, name)
 		}
 	}
 	return nil

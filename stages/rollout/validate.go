@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
@@ -94,9 +94,8 @@ func (o Options) checkEndpoints() error {
 		return nil
 	}
 	if o.Advertise != "" {
-		if u, err := url.Parse(o.Advertise); err != nil || u.Host == "" {
-			return agents.Usage("write http://HOST:PORT, as agents are to reach the recording proxy",
-				"--advertise %q is not an HTTP URL", o.Advertise)
+		if _, err := remote.HTTPURL(o.Advertise); err != nil {
+			return agents.Usage("write http://HOST:PORT, as agents are to reach the recording proxy", "--advertise %w", err)
 		}
 	}
 	if len(o.Endpoints) == 0 {
@@ -107,9 +106,8 @@ func (o Options) checkEndpoints() error {
 			return agents.Usage("give the engine's URL with --url; the key in its path was not kept",
 				"endpoint %q, of the receipt, has a redacted part", e)
 		}
-		u, err := url.Parse(e)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return agents.Usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)
+		if _, err := remote.HTTPURL(e); err != nil {
+			return agents.Usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %w", err)
 		}
 	}
 	return nil

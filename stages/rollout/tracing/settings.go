@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/foreign/otel"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -59,7 +60,7 @@ type target struct {
 func (s *Settings) target() (t target, err error) {
 	base := strings.TrimSuffix(cmp.Or(s.endpoint, "http://localhost:4318"), "/")
 	t.url, t.timeout = cmp.Or(s.tracesEndpoint, base+"/v1/traces"), 10*time.Second
-	if u, err := url.Parse(t.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if _, err := remote.HTTPURL(t.url); err != nil {
 		return t, fault.Errorf(fault.Usage,
 			"write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT",
 			"--otel: the endpoint is not an http URL")

@@ -9,10 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -54,16 +51,11 @@ var HTTP = score.RewardKind{
 	},
 	Seeded: true,
 	Decides: func(arguments string) string {
-		version, address := split(arguments)
-		u, err := url.Parse(address)
+		a, err := remote.ParseAddress(arguments, httpKey)
 		if err != nil {
 			return arguments
 		}
-		decides := strings.TrimPrefix(u.EscapedPath(), "/")
-		if u.RawQuery != "" {
-			decides += "?" + u.RawQuery
-		}
-		return "version=" + version + ",/" + decides
+		return "version=" + a.Version + "," + a.Path()
 	},
 }
 
@@ -76,18 +68,7 @@ func (s *HTTPSettings) Declare(d *plugin.Declarer) {
 		"post to this URL, `[version=V,]URL`; a service that changed needs another version").WholeSpec()
 }
 
-// split separates the version, "" if there is none, from the URL.
-func split(arguments string) (version, address string) {
-	if rest, ok := strings.CutPrefix(arguments, "version="); ok {
-		version, address, _ = strings.Cut(rest, ",")
-		return strings.TrimSpace(version), strings.TrimSpace(address)
-	}
-	return "", arguments
-}
-
-// secret matches the usual names of URL parameters that must not be in a
-// manifest.
-var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
+const httpKey = "ROLLMILL_REWARD_API_KEY"
 
 const (
 	maxLine     = 16 << 20
@@ -104,26 +85,12 @@ type httpReward struct {
 
 // Reward makes the reward.
 func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
-	version, address := split(s.Address)
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
+	a, err := remote.ParseAddress(s.Address, httpKey)
+	if err != nil {
 		return nil, err
-	case version == "" && strings.HasPrefix(s.Address, "version="):
-		return nil, errors.New("version= names none")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("%q is not an http or https URL", address)
-	case u.User != nil:
-		return nil, errors.New("the URL holds a password: put a key into ROLLMILL_REWARD_API_KEY")
 	}
-	for name := range u.Query() {
-		if secret.MatchString(name) {
-			return nil, fmt.Errorf("the URL's parameter %q looks like a secret, and is kept with the scores: put a key "+
-				"into ROLLMILL_REWARD_API_KEY", name)
-		}
-	}
-	key := os.Getenv("ROLLMILL_REWARD_API_KEY")
-	return &httpReward{Setup: setup, url: u.String(),
+	key := os.Getenv(httpKey)
+	return &httpReward{Setup: setup, url: a.URL.String(),
 		service: remote.Client{HTTP: remote.NewHTTP(64), MaxBytes: maxResponse, Explain: explain,
 			Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
@@ -174,7 +141,7 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 			"the service is busy or starts: look at its log, and run the same command again",
 			"reward %q: %w", r.Name, err)
 	case remote.MendOf(err) != "":
-		return score.Value{}, remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: %q: %w", r.Name, r.url, err)
+		return score.Value{}, remote.Refuses(remote.MendOf(err), httpKey, "reward %q: %q: %w", r.Name, r.url, err)
 	case errors.As(err, &late):
 		return score.Failed(outcomes.RewardTimeout, "%v", late), nil
 	case errors.As(err, &large):

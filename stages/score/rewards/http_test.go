@@ -195,9 +195,9 @@ func TestAnAddressIsNoVersion(t *testing.T) {
 }
 
 func TestBadURLsAreErrors(t *testing.T) {
-	for arguments, want := range map[string]string{"": "not an http", "ftp://x": "not an http", "localhost:80": "not an http",
+	for arguments, want := range map[string]string{"": "not an HTTP", "ftp://x": "not an HTTP", "localhost:80": "not an HTTP",
 		"http://me:secret@x/": "ROLLMILL_REWARD_API_KEY", "http://x/?api_key=s": "looks like a secret", "version=,http://x/": "names none",
-		"version=2": "not an http"} {
+		"version=2": "not an HTTP"} {
 		_, err := rewards.HTTP.Make(arguments, score.Setup{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "me:secret") {
 			t.Errorf("http:%s: %v does not mention %q", arguments, err, want)
