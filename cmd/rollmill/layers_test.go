@@ -37,7 +37,7 @@ var layers = []struct{ packages, may string }{
 	{`stages/{x}/...`, `stages stages/plugin/... stages/internal/... stages/{x}/... formats/...`},
 	{`pipelines/train pipelines/eval pipelines/prove`,
 		`stages stages/* stages/rollout/planning stages/rollout/watch pipelines/* pipelines/look/... -pipelines/sandbox formats/... storage`},
-	{`pipelines/look/text`, `formats/jsontext formats/plural pipelines/look/clusters`},
+	{`pipelines/look/text`, `formats/excerpt formats/jsontext formats/plural pipelines/look/clusters`},
 	{`pipelines/look/... pipelines/report pipelines/inspect/audit`, `pipelines/run pipelines/look/... formats/... storage`},
 	{`pipelines/convert`, `stages stages/plugin formats/... storage`},
 	{`pipelines/...`, `pipelines/{x} pipelines/run formats/... storage`},

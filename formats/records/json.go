@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -38,7 +39,7 @@ func readJSON(s File, yield func(Record) bool) error {
 	if r, size := utf8.DecodeRune(t.rest); r == utf8.RuneError && size == 1 {
 		return s.textError(errNotUTF8)
 	}
-	return fault.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(t.rest))
+	return fault.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %q", excerpt.Start(string(bytes.TrimSpace(t.rest)), 40))
 }
 
 // maxColumnMap bounds the size of a column map, which is held in memory. Tests
@@ -213,12 +214,4 @@ func Fields(object json.RawMessage) (map[string]json.RawMessage, []string, error
 		values[name] = v
 	})
 	return values, keys, err
-}
-
-func brief(b []byte) string {
-	const limit = 40
-	if b = bytes.TrimSpace(b); len(b) > limit {
-		return fmt.Sprintf("%q…", b[:limit])
-	}
-	return fmt.Sprintf("%q", b)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/rollmill/rollmill/formats/excerpt"
 )
 
 // MaxPlaces is the largest number of places of a fault that are kept.
@@ -71,10 +73,7 @@ const maxDetail = 160
 // line makes a text from the data one line of limited length.
 func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
-	if runes := []rune(text); len(runes) > maxDetail {
-		return string(runes[:maxDetail]) + "…"
-	}
-	return text
+	return excerpt.Start(text, maxDetail)
 }
 
 // Over returns the finding when more than a share of the rows has the fault.

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
@@ -129,14 +130,10 @@ func wrapped(words []string, n int) []string {
 // ending returns the last n characters of a text from a file's name, on one
 // line: names differ least at their beginning.
 func ending(text string, n int) string {
-	runes := []rune(strings.Map(func(r rune) rune {
+	return excerpt.End(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
-	}, text))
-	if len(runes) > n {
-		return "…" + string(runes[len(runes)-n+1:])
-	}
-	return string(runes)
+	}, text), n)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -74,7 +75,7 @@ func (r *Result) writePassed(w io.Writer) {
 		var ids []string
 		for _, f := range r.ByExample {
 			if f.Attempts > 0 && f.Solved == share*f.Attempts {
-				ids = append(ids, text.Short(text.Line(f.ID), 32))
+				ids = append(ids, excerpt.Start(text.Line(f.ID), 32))
 			}
 		}
 		n := len(ids)
@@ -97,7 +98,7 @@ func (r *Result) writeExamples(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\ttokens\tseconds")
 	for _, f := range r.ByExample {
-		fmt.Fprintf(w, "%s\t%d\t%d of %d [%s, %s]", text.Short(text.Line(f.ID), 32), f.Failed, f.Solved, f.Attempts,
+		fmt.Fprintf(w, "%s\t%d\t%d of %d [%s, %s]", excerpt.Start(text.Line(f.ID), 32), f.Failed, f.Solved, f.Attempts,
 			text.Float(f.Low), text.Float(f.High))
 		for _, p := range f.PassAtK {
 			fmt.Fprintf(w, "\t%s", text.Float(p.Value))

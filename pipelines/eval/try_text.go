@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/model"
@@ -52,7 +53,7 @@ func (r *TryResult) writeAttempts(w io.Writer) {
 			cost = "\t" + text.Float(a.Cost)
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation,
-			text.Short(text.Line(a.ExampleID), 16), a.Status, cmp.Or(a.FailureClass, a.StopReason),
+			excerpt.Start(text.Line(a.ExampleID), 16), a.Status, cmp.Or(a.FailureClass, a.StopReason),
 			text.Float(a.Reward), text.Float(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
 			a.components())
 	}
@@ -80,7 +81,7 @@ func (a *Attempt) components() string {
 
 func (r *TryResult) writeGroups(w io.Writer) {
 	for _, g := range r.Groups {
-		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", text.Short(text.Line(g.GroupID), 24), g.Valid,
+		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", excerpt.Start(text.Line(g.GroupID), 24), g.Valid,
 			plural.Of(g.Count, "attempt"), text.Float(g.Mean), text.Float(g.Std))
 		switch {
 		case g.Flat:
@@ -91,7 +92,7 @@ func (r *TryResult) writeGroups(w io.Writer) {
 		}
 		for _, a := range r.Attempts {
 			if a.group == g.GroupID && a.Differs != "" {
-				fmt.Fprintf(w, "\n    attempt %d, from message [%d] on: %s", a.Generation, a.Message, text.Short(text.Line(a.Differs), 120))
+				fmt.Fprintf(w, "\n    attempt %d, from message [%d] on: %s", a.Generation, a.Message, excerpt.Start(text.Line(a.Differs), 120))
 			}
 		}
 	}
@@ -128,7 +129,7 @@ func (r *TryResult) writeFailures(w io.Writer) {
 		fmt.Fprintf(w, "\nfailed in %s: %s\n", plural.Of(times[f], "attempt"), text.Line(f.what))
 		lines := strings.Split(strings.TrimSpace(f.text), "\n")
 		for _, line := range lines[max(0, len(lines)-minLines):] {
-			fmt.Fprintf(w, "    %s\n", text.Short(line, 160))
+			fmt.Fprintf(w, "    %s\n", excerpt.Start(line, 160))
 		}
 		if f.hint != "" {
 			fmt.Fprintf(w, "  hint: %s\n", f.hint)
@@ -169,17 +170,17 @@ func writeConversation(w io.Writer, which string, c *model.Conversation, lines i
 	if len(t.Messages) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, text.Short(text.Line(t.ExampleID), 32),
+	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, excerpt.Start(text.Line(t.ExampleID), 32),
 		text.Float(t.Reward))
 	_, messages, _ := strings.Cut(b.String(), "\n\n")
 	all := strings.Split(strings.TrimRight(messages, "\n"), "\n")
 	for _, line := range all[:min(lines, len(all))] {
-		fmt.Fprintln(w, text.Short(line, 160))
+		fmt.Fprintln(w, excerpt.Start(line, 160))
 	}
 	if more := len(all) - lines; more > 0 {
 		fmt.Fprintf(w, "    ... %s more\n", plural.Of(more, "line"))
 		if t.Answer != "" { // what the reward saw
-			fmt.Fprintf(w, "answer: %s\n", text.Short(text.Line(strings.TrimSpace(t.Answer)), 160))
+			fmt.Fprintf(w, "answer: %s\n", excerpt.Start(text.Line(strings.TrimSpace(t.Answer)), 160))
 		}
 	}
 	return nil

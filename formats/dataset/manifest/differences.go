@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -108,8 +109,5 @@ func short(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	if s := string(data); len(s) <= 60 {
-		return s
-	}
-	return string(data[:57]) + "..."
+	return excerpt.Start(string(data), 60)
 }

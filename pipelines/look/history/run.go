@@ -14,8 +14,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/receipts"
-	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -118,9 +118,9 @@ func (r Run) Title() string {
 	}
 	_, name := storage.Split(r.Root)
 	if id == "" || id == name {
-		return text.Short(name, 60)
+		return excerpt.Start(name, 60)
 	}
-	return fmt.Sprintf("%s (%s)", text.Short(name, 40), text.Short(id, 36))
+	return fmt.Sprintf("%s (%s)", excerpt.Start(name, 40), excerpt.Start(id, 36))
 }
 
 // Sides are the samples whose rewards are followed, by name.

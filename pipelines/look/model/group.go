@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/pipelines/look/show"
@@ -79,9 +80,9 @@ func Compare(ctx context.Context, uri, id string) (*Comparison, error) {
 		t := c.t
 		p := Peer{Row: c.Row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
 			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages), Trains: c.Trains, Why: c.Why,
-			Answer: text.Short(t.Answer, text.LineWidth)}
+			Answer: excerpt.Start(t.Answer, text.LineWidth)}
 		if path := t.Main(); g.Shared < len(path) {
-			p.Differs = text.Short(Said(&t.Messages[path[g.Shared]]), text.LineWidth)
+			p.Differs = excerpt.Start(Said(&t.Messages[path[g.Shared]]), text.LineWidth)
 		}
 		g.Members = append(g.Members, p)
 	}

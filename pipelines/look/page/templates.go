@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -34,7 +35,7 @@ var (
 func Templates(more template.FuncMap) (*template.Template, error) {
 	return template.New("layout.html").Funcs(template.FuncMap{
 		"number": text.Number, "thousands": text.Thousands, "compact": text.Compact, "figure": Figure,
-		"visible": func(s string) string { return text.Visible(text.Short(s, 300)) }, "band": band, "half": text.Half,
+		"visible": func(s string) string { return text.Visible(excerpt.Start(s, 300)) }, "band": band, "half": text.Half,
 	}).Funcs(more).ParseFS(files, "templates/*.html")
 }
 

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/rollmill/rollmill/pipelines/look/text"
+	"github.com/rollmill/rollmill/formats/excerpt"
 )
 
 // Counts is a histogram in bounded memory of values whose range is not known: bins
@@ -101,7 +101,7 @@ func Histograms(title, axis string, ink int, of map[int]*Counts) Figure {
 				p := t.plot()
 				p.X.Label.Text, p.Y.Label.Text = fmt.Sprintf("%s, epoch %d", axis, e), "trajectories"
 				if i == 0 {
-					p.Title.Text = text.Short(title, 30)
+					p.Title.Text = excerpt.Start(title, 30)
 				} else {
 					p.Title.Text = " "
 				}

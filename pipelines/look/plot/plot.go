@@ -15,9 +15,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/pipelines/look/clusters"
 	"github.com/rollmill/rollmill/pipelines/look/history"
-	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // panel is one plot over epochs: the lines of one reward.
@@ -55,7 +55,7 @@ func panels(epochs []history.Epoch) []panel {
 	all := maps.Clone(trained)
 	maps.Copy(all, validated)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p := panel{axis: text.Short(name, 34)}
+		p := panel{axis: excerpt.Start(name, 34)}
 		if _, has := trained[name]; has && len(trained) > 1 {
 			p.lines = append(p.lines, named("training", 0, name, epochs, history.Train))
 		}
@@ -68,7 +68,7 @@ func panels(epochs []history.Epoch) []panel {
 	}
 	for _, name := range history.ScoreNames(epochs) { // apart: other rewards have another scale
 		if len(out) < maxPanels {
-			out = append(out, panel{"reward: " + text.Short(name, 26), []line{totals("", 0, epochs, history.ScoresOf(name))}})
+			out = append(out, panel{"reward: " + excerpt.Start(name, 26), []line{totals("", 0, epochs, history.ScoresOf(name))}})
 		}
 	}
 	share := line{ink: 3}
@@ -86,7 +86,7 @@ func panels(epochs []history.Epoch) []panel {
 // single returns the name of the only reward, as part of a label.
 func single(parts map[string]float64) (label string) {
 	for name := range parts {
-		label = ": " + text.Short(name, 20)
+		label = ": " + excerpt.Start(name, 20)
 	}
 	if len(parts) > 1 {
 		return ""
@@ -294,7 +294,7 @@ func CompareView(curves []history.Run) (FigureView, error) {
 	for name, of := range history.Sides {
 		by, last, n := [2]panel{}, [2]float64{}, 0
 		for ink, c := range curves {
-			epochs := line{name: text.Short(c.Root, 30), ink: ink}
+			epochs := line{name: excerpt.Start(c.Root, 30), ink: ink}
 			tokens, before := epochs, 0.0
 			for _, e := range c.Epochs {
 				if s := of(e); s != nil && s.Mean != nil {

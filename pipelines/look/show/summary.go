@@ -14,6 +14,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -210,7 +211,7 @@ func (v View) summary(p *text.Layout) {
 	}
 	var params, tables []string
 	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
-		params = append(params, text.Line(name)+" = "+text.Short(text.Line(text.JSON(m.Params[name])), 16))
+		params = append(params, text.Line(name)+" = "+excerpt.Start(text.Line(text.JSON(m.Params[name])), 16))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
 		tables = append(tables, fmt.Sprintf("%s, %s", text.Line(name), plural.Of(m.Tables[name].Rows, "row")))
@@ -287,7 +288,7 @@ func (v View) next() []string {
 		out = append(out, "--failed")
 	}
 	if v.Summary.Lowest != "" {
-		out = append(out, "--trajectory "+text.Short(text.Line(v.Summary.Lowest), 24)+" (lowest reward)")
+		out = append(out, "--trajectory "+excerpt.Start(text.Line(v.Summary.Lowest), 24)+" (lowest reward)")
 	}
 	return out
 }

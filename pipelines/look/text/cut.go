@@ -8,20 +8,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// Short returns at most n characters of a text, with a mark where it was cut.
-func Short(text string, n int) string {
-	if len(text) <= n || utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	for i := range text {
-		if n--; n <= 0 {
-			return text[:i] + "…"
-		}
-	}
-	return text
-}
+	"github.com/rollmill/rollmill/formats/excerpt"
+)
 
 // Visible returns a text with the numbers of its invisible characters in place of
 // them: control characters, and those that change the direction of what follows, could
@@ -123,10 +112,10 @@ const (
 )
 
 // OneLine returns the beginning of a text as one line.
-func OneLine(text string) string { return Short(Line(text), LineWidth) }
+func OneLine(text string) string { return excerpt.Start(Line(text), LineWidth) }
 
 // Cell returns the beginning of a text for a table.
-func Cell(text string) string { return Short(Line(text), cellWidth) }
+func Cell(text string) string { return excerpt.Start(Line(text), cellWidth) }
 
 // Because returns a class and a text as the end of a sentence, "" without both.
 func Because(class, reason string) string {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/excerpt"
 )
 
 // Warnings logs failed trajectories. Of failures that differ only in numbers,
@@ -62,19 +63,12 @@ func (w *Warnings) End(log *slog.Logger) {
 	w.seen = nil
 }
 
+// maxLogged is how much of an error is logged: its end, since the last line of a traceback names the cause.
+const maxLogged = 200
+
 func (a *failureCount) log(log *slog.Logger) {
 	a.logged = a.n
-	log.Warn(fmt.Sprintf("%d trajectories failed for the same reason", a.n), "class", a.class, "error", ending(a.text))
-}
-
-// ending returns the end of a long text: the last line of a traceback names the
-// cause.
-func ending(text string) string {
-	const limit = 200
-	if len(text) <= limit {
-		return text
-	}
-	return "…" + strings.ToValidUTF8(text[len(text)-limit:], "")
+	log.Warn(fmt.Sprintf("%d trajectories failed for the same reason", a.n), "class", a.class, "error", excerpt.End(a.text, maxLogged))
 }
 
 var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -47,11 +48,11 @@ func differing(texts []string, m *formats.Message) (int, string) {
 	for i, text := range texts {
 		rest, continues := strings.CutPrefix(content, text)
 		if !continues {
-			return i, clip(content)
+			return i, excerpt.Start(content, 20)
 		}
 		content = rest
 	}
-	return len(texts) - 1, clip(content)
+	return len(texts) - 1, excerpt.Start(content, 20)
 }
 
 func packed(text string) string {
@@ -65,10 +66,3 @@ func packed(text string) string {
 
 // unclear reports whether a text holds a part of a character.
 func unclear(text string) bool { return strings.ContainsRune(text, '\uFFFD') }
-
-func clip(text string) string {
-	if len(text) > 20 {
-		text = strings.ToValidUTF8(text[:20], "") + "..."
-	}
-	return text
-}
