@@ -1,0 +1,51 @@
+package regular
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// ReadFile reads a regular file of at most limit bytes.
+func ReadFile(name string, limit int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("more than %d bytes", limit)}
+	}
+	return data, err
+}
+
+// Digest returns the SHA-256 of a regular file's content, in hex.
+func Digest(ctx context.Context, name string) (string, error) {
+	f, err := Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, Reader(ctx, f))
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// Reader returns a reader that ends with a context.
+func Reader(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
+
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
