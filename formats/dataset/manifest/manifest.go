@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"regexp"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -149,3 +150,11 @@ func (m *Manifest) AllParts() []Part {
 func (m *Manifest) Generation() string { return m.Fingerprint()[:16] }
 
 var runID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Input returns the first input with a role, or nil.
+func (c *Content) Input(role string) *Ref {
+	if at := slices.IndexFunc(c.Inputs, func(r Ref) bool { return r.Role == role }); at >= 0 {
+		return &c.Inputs[at]
+	}
+	return nil
+}

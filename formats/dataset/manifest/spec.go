@@ -2,15 +2,10 @@ package manifest
 
 import (
 	"encoding/json"
-	"maps"
-	"regexp"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Spec is everything that decides a dataset's rows. Its hash is the dataset's
@@ -44,14 +39,6 @@ type Ref struct {
 	Refused error `json:"-"` // of Dataset.Known: Begin returns it
 }
 
-// Input returns the first input with a role, or nil.
-func (c *Content) Input(role string) *Ref {
-	if at := slices.IndexFunc(c.Inputs, func(r Ref) bool { return r.Role == role }); at >= 0 {
-		return &c.Inputs[at]
-	}
-	return nil
-}
-
 // Gate refuses a dataset as a whole, by a share or a number of rows in some
 // state.
 type Gate struct {
@@ -83,33 +70,6 @@ func (s Spec) Identity() string {
 	}
 	return ShortSum(data, 8)
 }
-
-// CheckText refuses parameters and file names that are not UTF-8: encoded as
-// JSON they would be equal to others and share their identity.
-func (s Spec) CheckText(place string) error {
-	refuse := func(what, name string) error {
-		return fault.Invalid(place, "write it as UTF-8", nil, "%s %q is not UTF-8", what, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
-		data, err := json.Marshal(s.Params[name])
-		if err != nil {
-			return fault.Invalid(place, "", err, "parameter %q is not JSON", name)
-		}
-		if !utf8.ValidString(name) || !utf8.Valid(data) || replaced.Match(data) {
-			return refuse("parameter", name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
-		if !utf8.ValidString(name) {
-			return refuse("the name of file", name)
-		}
-	}
-	return nil
-}
-
-// replaced finds what encoding/json inserts for bytes that are not UTF-8. It writes
-// the same character unescaped when it is in the text.
-var replaced = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\ufffd`)
 
 // Redacted returns the spec as it may be stored: without secrets, and without
 // values that the config file expanded from the environment. The identity is

@@ -1,0 +1,71 @@
+package seal
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// seal publishes a run in place of the current dataset, or returns the missing
+// shards.
+func (r Build) seal(ctx context.Context, b *storage.Bucket, now Current) (*manifest.Manifest, []int, error) {
+	found := map[Build]map[int]bool{}
+	for o, err := range b.List(ctx, r.Dir()+"shard-") {
+		if err != nil {
+			return nil, nil, err
+		}
+		note(found, o.Key)
+	}
+	if list := missing(found[r], r.Of); list != nil {
+		return nil, list, nil
+	}
+	m, err := publish(ctx, b, r, now)
+	return m, nil, err
+}
+
+// publish makes a complete run visible in place of the dataset that was there a
+// moment ago, and cleans up. After a crash there is either the old manifest,
+// and the next process that finishes a shard starts over, or the new one, and
+// the next process of this identity cleans up.
+func publish(ctx context.Context, b *storage.Bucket, r Build, now Current) (*manifest.Manifest, error) {
+	all, err := readAllRecords(ctx, b, r)
+	if err != nil {
+		return nil, err
+	}
+	m := manifest.Merge(all)
+	for {
+		if now.Raw == nil {
+			err = b.Create(ctx, manifest.FileName, m.Encode())
+		} else {
+			err = b.Swap(ctx, manifest.FileName, now.Raw, m.Encode())
+		}
+		if err == nil {
+			return &m, tidy(ctx, b, &m)
+		}
+		if !errors.Is(err, storage.ErrExist) && !errors.Is(err, storage.ErrChanged) {
+			return nil, err
+		}
+		before := now.Generation
+		if now, err = ReadCurrent(ctx, b); err != nil {
+			return nil, err
+		}
+		switch {
+		case now.Manifest != nil && now.Manifest.Identity == r.Identity: // another process sealed it first
+			return now.Manifest, tidy(ctx, b, now.Manifest)
+		case now.Generation != before:
+			return nil, Late(b, now, r)
+		} // else its gates were evaluated again
+	}
+}
+
+// Late returns the error of a run that can no longer be sealed: there is
+// another manifest than the one that it was to replace.
+func Late(b *storage.Bucket, now Current, r Build) error {
+	e := &manifest.ExistsError{URI: b.URI(), New: r.Identity, Sealed: true, Late: true, Old: "unknown"}
+	if now.Manifest != nil {
+		e.Old = now.Manifest.Identity
+	}
+	return e
+}
