@@ -2,10 +2,7 @@
 // have, and reads messages in that form.
 package chat
 
-import (
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
+import "github.com/rollmill/rollmill/formats"
 
 // Message is a chat message. As JSON it is the API's; Template is the form for
 // chat templates.
@@ -61,17 +58,4 @@ func TextMessages(t *formats.Trajectory, path []int) ([]Message, bool) {
 			ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
 	}
 	return out, true
-}
-
-func (m *Message) template(marked bool) (out jsontext.Raw, reason string) {
-	t := templateMessage{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
-		Weight: m.Weight, JSON: marked && (len(m.ToolCalls) > 0 || dated(m.Content))}
-	for _, c := range m.ToolCalls {
-		object, why := arguments(c.Function.Arguments)
-		if why != "" {
-			object, reason = text(c.Function.Arguments), why
-		}
-		t.ToolCalls = append(t.ToolCalls, templateCall{c.Type, c.ID, templateFunction{c.Function.Name, object}})
-	}
-	return jsontext.Raw(encode(t)), reason
 }

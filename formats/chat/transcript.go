@@ -30,6 +30,16 @@ func Transcript(t *formats.Trajectory, lose func(part string)) (path []int, tool
 	return path, toolSet
 }
 
+// ToolsOf returns the set of tools that were offered when a message was
+// sampled.
+func ToolsOf(t *formats.Trajectory, message int) string {
+	call := t.Messages[message].Call
+	if call < 0 || int(call) >= len(t.Calls) {
+		return ""
+	}
+	return ToolSet(t, t.Calls[call].Tools)
+}
+
 // ToolSet returns a set of tools by its index, "" for none.
 func ToolSet(t *formats.Trajectory, n int32) string {
 	if n < 0 || int(n) >= len(t.ToolSets) {
