@@ -134,3 +134,6 @@ const (
 
 // keepsCalls reports whether each call is journalled, with its cost.
 func (o Options) keepsCalls() bool { return o.Resume != ResumeOff && o.asksEngine() }
+
+// countsRows reports whether only a finished row says what it cost.
+func (o Options) countsRows() bool { return o.pays() && !o.keepsCalls() }

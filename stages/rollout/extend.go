@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -115,29 +114,37 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 	}
 	met, n := make([]bool, planned.Len()), 0
 	var list []planning.Task
-	err = o.eachGroup(ctx, d, func(g group) error {
-		i, is, err := o.taskOf(planned, g.example, g.epoch)
+	err = dataset.Groups(ctx, d, "", d.All(), (*finished).group, func(first int64, rows []finished) error {
+		next := int32(0) // generation
+		for _, row := range rows {
+			if row.Run != o.Run {
+				return agents.Usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", row.Run),
+					"the dataset that is extended is of run %q, this one of run %q", row.Run, o.Run)
+			}
+			next = max(next, row.Generation+1)
+		}
+		i, is, err := o.taskOf(planned, rows[0].ExampleID, rows[0].Epoch)
 		if err != nil {
 			return err
 		}
 		if is && met[i] {
-			return fault.Invalid(d.URI(),
-				"the trajectories of an example must be adjacent; sort the dataset by example_id",
-				nil, "example %q occurs twice", g.example).InRow(g.first)
+			return fault.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id", nil,
+				"example %q occurs twice", rows[0].ExampleID).InRow(first)
 		}
 		if is {
 			met[i] = true
 			n++
 		}
-		if g.first < slice.First || g.first >= slice.First+slice.Rows {
+		if first < slice.First || first >= slice.First+slice.Rows {
 			return nil
 		}
-		if g.task = -1; is {
+		g := held{first, int32(len(rows)), -1}
+		if is {
 			t := planned.At(i)
-			t.First = max(t.First, g.next)
+			t.First = max(t.First, next)
 			g.task, list = int32(len(list)), append(list, t)
 		}
-		b.groups = append(b.groups, g.held)
+		b.groups = append(b.groups, g)
 		return nil
 	})
 	b.tasks = planning.Listed(list)
@@ -146,44 +153,6 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 			"it lacks %d of the planned examples", len(met)-n)
 	}
 	return b, err
-}
-
-// group is a group of the base, as it is read.
-type group struct {
-	held
-	example string
-	epoch   int32
-	next    int32 // generation
-}
-
-// eachGroup calls f with every run of rows of one example and epoch. The rows
-// of an example that gets more must be adjacent.
-func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group) error) error {
-	var g group
-	for c, err := range dataset.Each[finished](ctx, d, "", d.All()) {
-		if err != nil {
-			return err
-		}
-		if c.Run != o.Run {
-			return agents.Usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run),
-				"the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
-		}
-		if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {
-			if err := f(g); err != nil {
-				return err
-			}
-			g = group{held: held{first: g.first + int64(g.rows)}}
-		}
-		if g.rows == 0 {
-			g.example, g.epoch = strings.Clone(c.ExampleID), c.Epoch
-		}
-		g.rows++
-		g.next = max(g.next, c.Generation+1)
-	}
-	if g.rows == 0 {
-		return nil
-	}
-	return f(g)
 }
 
 // task copies the groups before the one of a task, and that one with its new rows; all that are left if none is of it.

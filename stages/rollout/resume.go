@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -28,6 +29,9 @@ type finished struct {
 	PromptTokens     int32 `parquet:"prompt_tokens,delta"`
 	CompletionTokens int32 `parquet:"completion_tokens,delta"`
 }
+
+// group names the example and the epoch.
+func (f *finished) group() string { return fmt.Sprintf("%d %s", f.Epoch, f.ExampleID) }
 
 // done records the finished trajectories of a shard, by slot: one bit each, and
 // for the failed ones the number of attempts.
@@ -78,15 +82,15 @@ func (d *done) attempts(slot int64) int32 {
 }
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds
-// their cost to spent. Those of another dataset, which carry copied, cost nothing.
-func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, carried *done, spent *watch.Spending) (*done, error) {
+// their cost to spent.
+func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, spent *watch.Spending) (*done, error) {
 	journal, err := journals.Open[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
 	}
 	d := newDone(t)
 	err = o.eachFinished(t, journal.Rows(ctx), func(row *finished, slot int64, ok bool) {
-		if o.pays() && !o.keepsCalls() && !(ok && carried.has(slot)) {
+		if o.countsRows() {
 			spent.Add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		}
 		if ok {

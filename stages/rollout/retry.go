@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/journals"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/rollout/planning"
+	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // retryOf is a parameter of the dataset that replaces one with failures: the
@@ -54,27 +54,11 @@ func lacks(d *dataset.Dataset) int64 {
 	return d.Counts[outcomes.StatusFailed] + d.Counts[outcomes.StatusSkipped]
 }
 
-// good returns which trajectories the dataset before has and carry copies; none
-// without one.
-func (o Options) good(ctx context.Context, t planning.Tasks, before *dataset.Dataset) (*done, error) {
-	d := newDone(t)
-	if before == nil {
-		return d, nil
-	}
-	rows := dataset.Each[finished](ctx, before, "", before.All())
-	err := o.eachFinished(t, rows, func(row *finished, slot int64, ok bool) {
-		if ok && row.Status != outcomes.StatusFailed && row.Status != outcomes.StatusSkipped {
-			d.add(slot, row.Status, row.Attempts)
-		}
-	})
-	return d, err
-}
-
 // carry copies the rows of this shard that did not fail from the dataset before
 // into the journal, and records in done how often the rest was attempted.
 func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *journals.Journal[formats.Trajectory],
-	done *done) error {
-	runs, err := o.findGood(ctx, d, done)
+	done *done, spent *watch.Spending) error {
+	runs, err := o.findGood(ctx, d, done, spent)
 	if err != nil {
 		return err
 	}
@@ -96,26 +80,28 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *journal
 	return nil
 }
 
-// findGood finds the runs of rows to copy from the dataset before.
-func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (runs []dataset.Range, err error) {
+// findGood finds the runs of rows to copy from the dataset before. Those that the journal has
+// already cost nothing, and are taken out of spent.
+func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done, spent *watch.Spending) (runs []dataset.Range, err error) {
 	at := int64(-1)
 	done.fresh = 0
 	rows := dataset.Each[finished](ctx, d, "", d.All())
 	err = o.eachFinished(done.tasks, rows, func(row *finished, slot int64, ok bool) {
 		at++
-		if ok && row.Status == outcomes.StatusFailed {
-			done.retry[slot] = row.Attempts
-		}
-		if !ok || row.Status == outcomes.StatusSkipped || done.has(slot) {
+		if !ok || row.Status == outcomes.StatusSkipped {
 			return
 		}
+		failed, has := row.Status == outcomes.StatusFailed, done.has(slot)
 		done.add(slot, row.Status, row.Attempts)
-		if row.Status == outcomes.StatusFailed {
-			return
-		}
-		if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == at {
+		switch k := len(runs) - 1; {
+		case failed:
+			done.retry[slot] = row.Attempts
+		case has && o.countsRows():
+			spent.Add(-int64(row.PromptTokens), -int64(row.CompletionTokens))
+		case has:
+		case k >= 0 && runs[k].First+runs[k].Rows == at:
 			runs[k].Rows++
-		} else {
+		default:
 			runs = append(runs, dataset.Range{First: at, Rows: 1})
 		}
 	})

@@ -161,16 +161,12 @@ func (o Options) attempted(ctx context.Context, t planning.Tasks, turn *turn, be
 	if r.origins, err = o.openOrigins(ctx, t); err != nil {
 		return nil, err
 	}
-	carried, err := o.good(ctx, t, before)
-	if err != nil {
-		return nil, err
-	}
-	done, err := o.readDone(ctx, t, turn.shard, carried, &r.spending)
+	done, err := o.readDone(ctx, t, turn.shard, &r.spending)
 	if err != nil {
 		return nil, err
 	}
 	if before != nil {
-		if err := o.carry(ctx, before, journal, done); err != nil {
+		if err := o.carry(ctx, before, journal, done, &r.spending); err != nil {
 			return nil, err
 		}
 	}
