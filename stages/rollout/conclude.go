@@ -53,7 +53,10 @@ func (o *Options) conclude(t *formats.Trajectory, result agents.Result, err erro
 			rec.LostCall.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such "+
 				"trajectories)")
 	default:
-		o.finished(t, result, rec.Limit)
+		if rec.Limit == "" && result.Stop == outcomes.StopTurns {
+			rec.Limit = result.Stop
+		}
+		Finish(t, o.AcceptFinish, rec.Limit)
 	}
 	if result.Answer != nil {
 		t.Answer = strings.ToValidUTF8(*result.Answer, "\uFFFD")
@@ -91,22 +94,20 @@ func components(r agents.Result) []formats.NamedReward {
 	return out
 }
 
-// finished decides the state by how the last trained answer ended. limit is the
-// stop reason of a trajectory that exceeded a limit, or "".
-func (o *Options) finished(t *formats.Trajectory, result agents.Result, limit string) {
+// Finish decides the state of a row by how its last trained answer ended; accept is --accept-finish. limit is
+// the stop reason of a trajectory that exceeded a limit, or "".
+func Finish(t *formats.Trajectory, accept []string, limit string) {
 	reason := ""
 	for i := range t.Messages {
 		if t.Trained(i) {
 			reason = t.Messages[i].FinishReason
 		}
 	}
-	switch state := outcomes.Finish(reason, o.AcceptFinish); {
+	switch state := outcomes.Finish(reason, accept); {
 	case state == outcomes.FinishFailed:
-		Fail(t, outcomes.StopError, outcomes.FailUnfinished, Unfinished(reason))
+		Fail(t, outcomes.StopError, outcomes.FailUnfinished, unfinished(reason))
 	case limit != "":
 		t.Status, t.StopReason = outcomes.StatusTruncated, limit
-	case result.Stop == outcomes.StopTurns:
-		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopTurns
 	case state == outcomes.FinishTruncated:
 		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	default:
@@ -114,9 +115,9 @@ func (o *Options) finished(t *formats.Trajectory, result agents.Result, limit st
 	}
 }
 
-// Unfinished returns the error of a trajectory whose last answer has a finish
+// unfinished returns the error of a trajectory whose last answer has a finish
 // reason that stands neither for a complete nor for a truncated answer.
-func Unfinished(reason string) string {
+func unfinished(reason string) string {
 	reason = cmp.Or(reason, outcomes.NoFinishReason)
 	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps "+
 		"such answers)", reason, reason)

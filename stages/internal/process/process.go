@@ -78,6 +78,19 @@ func (p Program) Start(ctx context.Context) (*Process, error) {
 	return s, nil
 }
 
+// Run runs the program to its end. Its error is the cause of a context that ended, that of Start, or an
+// *exec.ExitError.
+func (p Program) Run(ctx context.Context) error {
+	s, err := p.Start(ctx)
+	if err == nil {
+		err = s.Wait()
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 func (s *Process) wait(keepSessions bool) {
 	s.err = s.cmd.Wait()
 	if errors.Is(s.err, exec.ErrWaitDelay) { // the program succeeded; another process held its output open

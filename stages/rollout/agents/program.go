@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,23 +39,19 @@ func Run(ctx context.Context, p process.Program) ([]byte, error) {
 	out := &process.Head{Limit: maxOutput, Over: func() { cancel(errFlood) }}
 	errs := process.NewTail(ctx, keptErrors)
 	p.Stdout, p.Stderr = out, both(errs, p.Stderr)
-	running, err := p.Start(ctx)
+	err := p.Run(ctx)
+	var exit *exec.ExitError
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, started(p.Words[0], err)
-	}
-	err = running.Wait()
-	switch {
-	case ctx.Err() != nil && context.Cause(ctx) == errFlood:
+	case context.Cause(ctx) == errFlood:
 		return nil, &Failure{outcomes.FailAgentOutput, errFlood}
-	case ctx.Err() != nil && err != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
+	case err == nil:
+		return []byte(out.String()), nil
+	case ctx.Err() != nil:
+		return nil, err
+	case errors.As(err, &exit):
 		return nil, &Failure{outcomes.FailAgentExit, exitError(p.Words[0], err, errs)}
 	}
-	return []byte(out.String()), nil
+	return nil, started(p.Words[0], err)
 }
 
 var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
@@ -112,7 +110,7 @@ func both(a, b io.Writer) io.Writer {
 // discarded. The secrets of ctx are redacted in the file.
 func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, error) {
 	if folder == "" {
-		return log{io.Discard, func() error { return nil }}, nil
+		return &log{Writer: io.Discard, close: func() error { return nil }}, nil
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
@@ -122,15 +120,23 @@ func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, 
 		return nil, fmt.Errorf("the agents' logs: %w", err)
 	}
 	redacted := secret.From(ctx).NewWriter(&logFile{f: f, left: maxLog})
-	return log{redacted, func() error { return errors.Join(redacted.Close(), f.Close()) }}, nil
+	return &log{Writer: redacted, close: func() error { return errors.Join(redacted.Close(), f.Close()) }}, nil
 }
 
+// log is safe for the programs of several tools at once.
 type log struct {
+	mu sync.Mutex
 	io.Writer
 	close func() error
 }
 
-func (l log) Close() error { return l.close() }
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Writer.Write(p)
+}
+
+func (l *log) Close() error { return l.close() }
 
 // logFile keeps the beginning of what is written and never returns an error: a
 // full disk must not fail the agent.

@@ -19,7 +19,6 @@ import (
 type Plan struct {
 	Dataset *dataset.Dataset
 	Epoch   int // of the groups that the plan was made from
-	rows    int64
 }
 
 // OpenPlan opens the plan of a curated dataset. Its rows are read later, when
@@ -29,13 +28,13 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, ok := d.Tables[schema.TablePlan]
+	_, ok := d.Tables[schema.TablePlan]
 	epoch, known := d.Int("epoch")
 	if !ok || !known {
 		return nil, fault.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil,
 			"it has no table %s", schema.TablePlan)
 	}
-	return &Plan{Dataset: d, Epoch: int(epoch), rows: table.Rows}, nil
+	return &Plan{Dataset: d, Epoch: int(epoch)}, nil
 }
 
 // Base returns the dataset that the plan was made of.
@@ -114,7 +113,7 @@ func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error
 
 func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	at := -1
-	for row, err := range dataset.Each[planned](ctx, p.Dataset, schema.TablePlan, dataset.Range{Rows: p.rows}) {
+	for row, err := range dataset.Each[planned](ctx, p.Dataset, schema.TablePlan, p.Dataset.AllOf(schema.TablePlan)) {
 		at++
 		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.Epoch ||
 			(row.ForkCall == nil) != (row.ForkedFrom == "") || row.ForkCall != nil && *row.ForkCall < 0) {

@@ -168,7 +168,6 @@ func (a *agent) answerTools(ctx context.Context, at agents.Attempt, calls []form
 	log io.Writer) ([]formats.Message, error) {
 	out := make([]formats.Message, len(calls))
 	errs := make([]error, len(calls))
-	log = &locked{w: log}
 	var wait sync.WaitGroup
 	for i, call := range calls {
 		wait.Go(func() {
@@ -207,15 +206,4 @@ func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.
 		return "error: " + strings.ToValidUTF8(err.Error(), "\uFFFD"), nil
 	}
 	return strings.ToValidUTF8(strings.TrimSuffix(string(result), "\n"), "\uFFFD"), err
-}
-
-type locked struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

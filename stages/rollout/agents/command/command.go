@@ -91,7 +91,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	}
 	a := &agent{config: c, files: files}
 	if c.Workers > 0 {
-		a.pool = newPool(c.Workers, c.Program(c.Words...))
+		a.pool = newPool(c.Program(c.Words...))
 	}
 	return a, nil
 }
@@ -144,31 +144,24 @@ func (a *agent) Close() error {
 	return nil
 }
 
-// pool starts workers as they are needed, up to a number, and keeps them.
+// pool starts workers as they are needed, one for each attempt at once, and keeps them.
 type pool struct {
 	program process.Program
-	slots   chan struct{}
 
 	mu   sync.Mutex
 	idle []*agents.Worker
 }
 
-func newPool(n int, p process.Program) *pool {
+func newPool(p process.Program) *pool {
 	// clients require one at start
 	p.Env = append(p.Env, "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
-	return &pool{program: p, slots: make(chan struct{}, n)}
+	return &pool{program: p}
 }
 
 func (p *pool) ask(ctx context.Context, at agents.Attempt, log io.Writer) ([]byte, error) {
 	line, err := at.TaskAt().Line()
 	if err != nil {
 		return nil, err
-	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 	w, err := p.take()
 	if err != nil {

@@ -78,7 +78,7 @@ func BenchmarkAttempt(b *testing.B) {
 			}
 			defer o.Close()
 			r := &instant{boxes: map[string]Container{}}
-			a := &agent{config: s, client: silent{}, lookup: os.LookupEnv, runtime: r, folder: o, host: "here", images: images{runtime: r},
+			a := &agent{config: s, client: silent{}, lookup: os.LookupEnv, runtime: r, folder: o, host: "here", stop: func() {}, images: images{runtime: r, ctx: b.Context()},
 				starts: semaphore.NewWeighted(4), memory: semaphore.NewWeighted(1 << 20), room: 1 << 20}
 			e := example(b, a, root("tasks", "write-file"))
 			for b.Loop() {

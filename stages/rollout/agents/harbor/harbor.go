@@ -83,6 +83,7 @@ type agent struct {
 	folder  *scratch.Folder // of this process, with those of its attempts
 	host    string
 	images  images
+	stop    context.CancelFunc  // of the images' builds
 	tasks   sync.Map            // harbor.Task by its digest
 	starts  *semaphore.Weighted // paces what the runtime starts
 	memory  *semaphore.Weighted // that tasks declare, in MB
@@ -126,6 +127,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	a.room = memoryMB()
 	a.memory = semaphore.NewWeighted(a.room)
 	a.images.runtime = a.runtime
+	a.images.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if a.folder, err = scratch.Make(""); err != nil {
 		return nil, err
 	}
@@ -167,7 +169,7 @@ func (a *agent) Describe() agents.Description {
 
 // Close is part of agents.Agent: it removes what this process still has.
 func (a *agent) Close() error {
-	a.images.close()
+	a.stop()
 	if a.folder == nil {
 		return nil
 	}

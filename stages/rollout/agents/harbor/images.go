@@ -12,9 +12,9 @@ import (
 // process: all attempts at its task fail alike.
 type images struct {
 	runtime Runtime
+	ctx     context.Context // ends all builds
 	mu      sync.Mutex
 	made    map[string]func() error
-	stop    []context.CancelFunc
 }
 
 // get returns when the image is there. The build goes on when ctx ends, for others.
@@ -23,7 +23,7 @@ func (s *images) get(ctx context.Context, t harbor.Task) (name string, err error
 		return "", err
 	}
 	made := make(chan error, 1)
-	go func() { made <- s.making(ctx, name, t)() }()
+	go func() { made <- s.making(name, t)() }()
 	select {
 	case err = <-made:
 		return name, err
@@ -33,7 +33,7 @@ func (s *images) get(ctx context.Context, t harbor.Task) (name string, err error
 }
 
 // making returns what makes an image the first time it is called, and then returns the same.
-func (s *images) making(ctx context.Context, name string, t harbor.Task) func() error {
+func (s *images) making(name string, t harbor.Task) func() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made[name] == nil {
@@ -44,19 +44,13 @@ func (s *images) making(ctx context.Context, name string, t harbor.Task) func() 
 		if t.Environment.Image != "" {
 			folder = ""
 		}
-		ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), limit(t.Environment.BuildTimeout), errPhase)
-		s.stop = append(s.stop, stop)
-		s.made[name] = sync.OnceValue(func() error { return s.runtime.Image(ctx, name, folder) })
+		s.made[name] = sync.OnceValue(func() error {
+			ctx, stop := context.WithTimeoutCause(s.ctx, limit(t.Environment.BuildTimeout), errPhase)
+			defer stop()
+			return s.runtime.Image(ctx, name, folder)
+		})
 	}
 	return s.made[name]
-}
-
-func (s *images) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, stop := range s.stop {
-		stop()
-	}
 }
 
 // limit is a time limit of a task; 0 is none.

@@ -86,7 +86,7 @@ func pushed(t *testing.T, task, image, more string) string {
 		t.Fatal(err)
 	}
 	if image == "" {
-		if image, err = (&images{runtime: commands{"podman"}}).get(t.Context(), read); err != nil {
+		if image, err = (&images{runtime: commands{"podman"}, ctx: t.Context()}).get(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -169,7 +169,7 @@ func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 
 // exited runs a program and returns its exit code.
 func exited(ctx context.Context, p process.Program) (int, error) {
-	err := run(ctx, p)
+	err := p.Run(ctx)
 	var exit *exec.ExitError
 	if ctx.Err() == nil && errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil
@@ -257,7 +257,7 @@ func (c commands) output(ctx context.Context, words ...string) (string, error) {
 func runQuoted(ctx context.Context, p process.Program) error {
 	errs := process.NewTail(ctx, quoted)
 	p.Stderr = errs
-	err := run(ctx, p)
+	err := p.Run(ctx)
 	if text := errs.String(); err != nil && text != "" {
 		return fmt.Errorf("%w: %s", err, text)
 	}
@@ -268,15 +268,3 @@ const (
 	quoted  = 4 << 10 // of a command's standard error, in an error
 	printed = 1 << 20 // of what a command prints
 )
-
-// run runs a program; its error is the cause of a context that ended.
-func run(ctx context.Context, p process.Program) error {
-	running, err := p.Start(ctx)
-	if err != nil {
-		return err
-	}
-	if err = running.Wait(); ctx.Err() != nil && err != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}

@@ -245,17 +245,11 @@ func (b *builder) count() {
 
 func (b *builder) conclude(s *stream, broken, answer error) {
 	t := &b.t
-	target, last, lost := false, "", false
+	target, lost := false, false
 	for i := range t.Messages {
 		if m := &t.Messages[i]; t.Trained(i) {
-			target, last = true, m.FinishReason
-			lost = lost || m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
+			target, lost = true, lost || m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
 		}
-	}
-	t.Status, t.StopReason = outcomes.StatusOK, outcomes.StopDone
-	state := outcomes.Finish(last, b.accept)
-	if state == outcomes.FinishTruncated {
-		t.Status, t.StopReason = outcomes.StatusTruncated, outcomes.StopLength
 	}
 	var f *agents.Failure
 	switch {
@@ -276,12 +270,11 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 	case lost:
 		f = agents.Failf(outcomes.FailAgentOutput,
 			"an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
-	case state == outcomes.FinishFailed:
-		f = agents.Failf(outcomes.FailUnfinished, "%s", rollout.Unfinished(last))
+	default:
+		rollout.Finish(t, b.accept, "")
+		return
 	}
-	if f != nil {
-		rollout.Fail(t, outcomes.StopError, f.Class, f.Error())
-	}
+	rollout.Fail(t, outcomes.StopError, f.Class, f.Error())
 }
 
 // seen lists the models and functions of the calls, for the error that none was
