@@ -33,7 +33,7 @@ func Looks(name string) bool {
 	case last == "string":
 		return before == "connection"
 	}
-	return slices.Contains(known, last)
+	return slices.Contains(secretWords, strings.TrimSuffix(last, "s")) || slices.Contains(lastWords, last)
 }
 
 // Member reports whether a member of JSON holds a secret: x-api-key, Authorization,
@@ -71,17 +71,14 @@ var secretNames = jsontext.NewNames(func(name string) bool {
 })
 
 var (
+	// secretWords are those, also as plurals, of which one in the name of a member, or the last in that of a
+	// variable, means a secret; lastWords do as the last of a variable's: members with them hold counts and ids.
 	secretWords = []string{"authorization", "auth", "password", "passwd", "passphrase", "cookie", "credential", "secret", "bearer",
 		"jwt", "accesstoken", "authtoken"}
-	pointers = []string{"var", "env", "file", "path", "name"}
-	ofKeys   = []string{"api", "access", "refresh", "auth", "bearer", "secret", "private", "session", "service", "account",
+	lastWords = []string{"key", "apikey", "token", "signature", "sig", "pat"}
+	pointers  = []string{"var", "env", "file", "path", "name"}
+	ofKeys    = []string{"api", "access", "refresh", "auth", "bearer", "secret", "private", "session", "service", "account",
 		"subscription", "signing", "encryption", "ssh", "master"}
-)
-
-var (
-	known = []string{"key", "apikey", "token", "accesstoken", "secret", "secrets", "password", "passwd", "passphrase",
-		"credential",
-		"credentials", "signature", "sig", "auth", "authorization", "bearer", "pat", "cookie", "jwt"}
 	// ... _token is one of a tokenizer's
 	vocabulary = []string{"stop", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last", "next", "max",
 		"min", "per"}

@@ -236,7 +236,7 @@ func status(row *formats.Trajectory, o jsontext.Object) {
 // readRewards reads the components {name: {score, weight}}. The total is missing
 // when a component is, or when the rollout failed.
 func readRewards(row *formats.Trajectory, list jsontext.Object) {
-	total, all := 0.0, len(list) > 0
+	all := len(list) > 0
 	for _, c := range list {
 		n := formats.NamedReward{Name: c.Key, Weight: 1}
 		if len(c.Raw) > 0 && c.Raw[0] == '{' {
@@ -250,12 +250,11 @@ func readRewards(row *formats.Trajectory, list jsontext.Object) {
 		}
 		if n.Value == nil {
 			all, n.Failure = false, outcomes.RewardMissing
-		} else {
-			total += float64(*n.Value * n.Weight) // rounded, so that no machine fuses it with the sum
 		}
 		row.Rewards = append(row.Rewards, n)
 	}
 	if all && row.Status != outcomes.StatusFailed {
+		total, _, _ := formats.WeightedSum(row.Rewards)
 		row.Reward = &total
 	}
 }
