@@ -71,7 +71,7 @@ func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
 	var out []epochClaim
 	for n := 1; ; n++ {
 		key := s.epochKey(n)
-		data, err := fetch(ctx, s.Ledger, key, maxRecord)
+		data, err := s.Ledger.ReadLimited(ctx, key, maxRecord)
 		if missing(err) {
 			return out, nil
 		}

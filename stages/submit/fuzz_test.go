@@ -12,7 +12,7 @@ import (
 // records is a store in memory.
 type records map[string][]byte
 
-func (r records) Read(_ context.Context, key string) ([]byte, error) {
+func (r records) ReadLimited(_ context.Context, key string, _ int64) ([]byte, error) {
 	if data, ok := r[key]; ok {
 		return data, nil
 	}

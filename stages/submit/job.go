@@ -220,6 +220,8 @@ func (s *session) setReceipt(r *receipts.Receipt) {
 // noReceipt is the store of a submission that is named only by its key.
 type noReceipt struct{}
 
-func (noReceipt) Read(context.Context, string) ([]byte, error)         { return nil, fs.ErrNotExist }
+func (noReceipt) ReadLimited(context.Context, string, int64) ([]byte, error) {
+	return nil, fs.ErrNotExist
+}
 func (noReceipt) Create(context.Context, string, []byte) error         { return nil }
 func (noReceipt) Write(_ context.Context, _ string, data []byte) error { return nil }

@@ -143,7 +143,7 @@ func (l *ledger) path(n int, record string) string {
 // Holds reports whether a ledger has a submission.
 func Holds(ctx context.Context, store Store, key string) (bool, error) {
 	l := ledger{store: store, key: key}
-	_, err := fetch(ctx, store, l.path(1, "intent"), maxRecord)
+	_, err := store.ReadLimited(ctx, l.path(1, "intent"), maxRecord)
 	if missing(err) {
 		return false, nil
 	}
@@ -155,7 +155,7 @@ func Holds(ctx context.Context, store Store, key string) (bool, error) {
 func (l *ledger) last(ctx context.Context) (*attempt, error) {
 	var newest *attempt
 	for n := 1; ; n++ {
-		data, err := fetch(ctx, l.store, l.path(n, "intent"), maxRecord)
+		data, err := l.store.ReadLimited(ctx, l.path(n, "intent"), maxRecord)
 		if err != nil && !missing(err) {
 			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
@@ -182,7 +182,7 @@ func (l *ledger) last(ctx context.Context) (*attempt, error) {
 // that began, and whose intent was deleted. Without an answer it has.
 func (l *ledger) remains(ctx context.Context, n int) bool {
 	return slices.ContainsFunc([]string{"done", "sent", "job", "taken", "lease"}, func(record string) bool {
-		_, err := fetch(ctx, l.store, l.path(n, record), maxReceipt)
+		_, err := l.store.ReadLimited(ctx, l.path(n, record), maxReceipt)
 		return !missing(err)
 	})
 }
@@ -207,7 +207,7 @@ func (l *ledger) unrecorded(ctx context.Context, r *receipts.Receipt) (*damage, 
 		return nil, nil
 	}
 	for n := 1; ; n++ {
-		data, err := fetch(ctx, l.store, l.path(n, "intent"), maxRecord)
+		data, err := l.store.ReadLimited(ctx, l.path(n, "intent"), maxRecord)
 		switch {
 		case missing(err) && l.remains(ctx, n):
 			continue
@@ -258,12 +258,15 @@ func (a *attempt) contradicts(l *ledger) {
 // load reads one record of an attempt, if it exists. A damaged record sets the
 // attempt's damage. A damaged lease counts as missing, because a lease decides
 // nothing permanently.
-func load[T any](ctx context.Context, l *ledger, n int, record string, into **T, a *attempt) error {
+func load[T any, R interface {
+	*T
+	record
+}](ctx context.Context, l *ledger, n int, name string, into *R, a *attempt) error {
 	limit := int64(maxRecord)
-	if record == "done" {
+	if name == "done" {
 		limit = maxReceipt
 	}
-	data, err := fetch(ctx, l.store, l.path(n, record), limit)
+	data, err := l.store.ReadLimited(ctx, l.path(n, name), limit)
 	if missing(err) {
 		return nil
 	}
@@ -271,11 +274,11 @@ func load[T any](ctx context.Context, l *ledger, n int, record string, into **T,
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
 	var v T
-	wrong := parse(l.path(n, record), data, &v)
+	wrong := parse(l.path(n, name), data, R(&v))
 	switch {
 	case wrong == nil:
 		*into = &v
-	case record != "lease" && a.damage == nil:
+	case name != "lease" && a.damage == nil:
 		a.damage = wrong
 	}
 	return nil
@@ -297,7 +300,7 @@ func (l *ledger) createAt(ctx context.Context, key string, v any) (bool, error) 
 	if created == nil {
 		return true, nil
 	}
-	there, err := fetch(ctx, l.store, key, maxReceipt)
+	there, err := l.store.ReadLimited(ctx, key, maxReceipt)
 	switch {
 	case err == nil:
 		return bytes.Equal(there, data), nil
@@ -315,12 +318,12 @@ func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 	if err != nil || !won {
 		return false, err
 	}
-	own, err := l.store.Read(ctx, l.path(in.Attempt, "intent"))
+	own, err := l.store.ReadLimited(ctx, l.path(in.Attempt, "intent"), maxRecord)
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
 	refused := l.store.Create(ctx, l.path(in.Attempt, "intent"), append([]byte(" "), own...))
-	now, err := l.store.Read(ctx, l.path(in.Attempt, "intent"))
+	now, err := l.store.ReadLimited(ctx, l.path(in.Attempt, "intent"), maxRecord)
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}

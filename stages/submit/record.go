@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,24 +20,6 @@ const (
 	keepMetrics = 16 << 20
 )
 
-// A bounded store refuses a record over the given limit before reading it; a
-// *storage.Bucket is one.
-type bounded interface {
-	ReadLimited(ctx context.Context, key string, limit int64) ([]byte, error)
-}
-
-// fetch reads a record of at most limit bytes.
-func fetch(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
-	if b, ok := s.(bounded); ok {
-		return b.ReadLimited(ctx, key, limit)
-	}
-	data, err := s.Read(ctx, key)
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%q has %d bytes, more than the limit of %d for such a record", key, len(data), limit)
-	}
-	return data, err
-}
-
 // damage is what is wrong with an attempt's records. It is not an error of the
 // store: reading again gives the same.
 type damage struct {
@@ -48,15 +29,16 @@ type damage struct {
 
 func (d *damage) Error() string { return fmt.Sprintf("the record %q is damaged: %s", d.Record, d.What) }
 
+// A record says what is wrong with what it holds; "" for nothing.
+type record interface{ check() string }
+
 // parse reads a whole record, or returns what is wrong with it.
-func parse(key string, data []byte, v any) *damage {
+func parse(key string, data []byte, v record) *damage {
 	if err := json.Unmarshal(data, v); err != nil {
 		return &damage{key, err.Error()}
 	}
-	if c, ok := v.(interface{ check() string }); ok {
-		if what := c.check(); what != "" {
-			return &damage{key, what}
-		}
+	if what := v.check(); what != "" {
+		return &damage{key, what}
 	}
 	return nil
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Store stores small records by key; a *storage.Bucket is one. Read of a
-// missing key returns fs.ErrNotExist. Create makes a key that must not exist;
-// of any number of concurrent creators exactly one succeeds.
+// Store stores small records by key; a *storage.Bucket is one. ReadLimited
+// returns fs.ErrNotExist for a missing key, and refuses a record over the limit before it reads
+// it. Create makes a key that must not exist; of any number of concurrent creators exactly one
+// succeeds.
 type Store interface {
-	Read(ctx context.Context, key string) ([]byte, error)
+	ReadLimited(ctx context.Context, key string, limit int64) ([]byte, error)
 	Create(ctx context.Context, key string, data []byte) error
 	Write(ctx context.Context, key string, data []byte) error
 }
@@ -25,7 +26,7 @@ type Store interface {
 // ReadReceipt reads the receipt under submit's --out. A missing one is
 // fs.ErrNotExist.
 func ReadReceipt(ctx context.Context, s Store) (*receipts.Receipt, error) {
-	data, err := fetch(ctx, s, receipts.File, maxReceipt)
+	data, err := s.ReadLimited(ctx, receipts.File, maxReceipt)
 	if err != nil {
 		return nil, err
 	}
