@@ -14,10 +14,10 @@ import (
 // it is false, Create does the best that is possible without, and a ledger must
 // not be kept there.
 func (b *Bucket) Exclusive(ctx context.Context) (bool, error) {
-	if b.far == nil || b.far.exclusive {
+	if b.far == nil || b.far.Exclusive {
 		return true, nil
 	}
-	return b.far.probe.test(func() (bool, error) {
+	return b.far.creates.test(func() (bool, error) {
 		for range 2 {
 			err := b.put(ctx, probeKey, nil, func(d *Draft, ctx context.Context, key string) error {
 				return d.upload(ctx, key, true, "")
@@ -47,7 +47,7 @@ func (b *Bucket) Replaces(ctx context.Context) error {
 }
 
 func (b *Bucket) replaces(ctx context.Context) error {
-	if b.far == nil || b.far.exclusive {
+	if b.far == nil || b.far.Exclusive {
 		return nil
 	}
 	exclusive, err := b.Exclusive(ctx)
@@ -57,8 +57,8 @@ func (b *Bucket) replaces(ctx context.Context) error {
 	case !exclusive:
 		return ErrUnguarded
 	}
-	compares, err := b.far.versions.test(func() (bool, error) {
-		never := b.far.ifVersion(&blob.Attributes{ETag: `"00000000000000000000000000000000"`})
+	compares, err := b.far.compares.test(func() (bool, error) {
+		never := b.far.IfVersion(&blob.Attributes{ETag: `"00000000000000000000000000000000"`})
 		err := b.upload(ctx, probeKey, bytes.NewReader(nil), never)
 		if kindOf(err) == ErrExist || kindOf(err) == ErrNotExist {
 			return true, nil

@@ -4,9 +4,6 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // SwapFile makes a draft write elsewhere.
@@ -24,16 +21,8 @@ func Named(b *Bucket, dir string) (*Draft, error) {
 
 var RenameNew = renameNew
 
-// ShortenPauses shortens the pauses between attempts, ours and those of S3's client
-// library, whose number stays the same.
-func ShortenPauses() {
-	firstPause = 2 * time.Millisecond
-	options := s3Options
-	s3Options = func(o *s3.Options) {
-		options(o)
-		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 10*time.Millisecond)
-	}
-}
+// ShortenPauses shortens the pauses between attempts.
+func ShortenPauses() { firstPause = 2 * time.Millisecond }
 
 // SetSettling shortens the wait of a creator in stores that accept every write
 // as a replacement.

@@ -12,8 +12,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/stores"
 )
 
 // The tests of this file start this test binary again as the process to kill.
@@ -24,8 +29,19 @@ func TestMain(m *testing.M) {
 		fmt.Println(victimise(how, os.Args[1]))
 		os.Exit(1)
 	}
-	storage.ShortenPauses()
+	shortenPauses()
 	os.Exit(m.Run())
+}
+
+// shortenPauses shortens the pauses between attempts, ours and those of S3's client
+// library, whose number stays the same.
+func shortenPauses() {
+	storage.ShortenPauses()
+	options := stores.S3Options
+	stores.S3Options = func(o *s3.Options) {
+		options(o)
+		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 10*time.Millisecond)
+	}
 }
 
 // victimise writes until it is killed, and prints to stdout when it has begun.

@@ -15,14 +15,11 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// openers is the list of schemes. A local path has no scheme and is opened as
-// file.
+// openers is the list of schemes, to which Connect adds those of object stores. A local
+// path has no scheme and is opened as file.
 var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
-	"file":   openFile,
-	"mem":    openMem,
-	"s3":     remote(dialS3),
-	"gs":     remote(dialGCS),
-	"azblob": remote(dialAzure),
+	"file": openFile,
+	"mem":  openMem,
 }
 
 // Open returns the bucket at a URI prefix or a local path. The folder or

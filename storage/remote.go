@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -12,23 +11,24 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// A location is a bucket of an object store and a prefix within it.
-type location struct {
-	scheme, name, prefix string
-	query                url.Values // parameters of the client
+// A Location is a bucket of an object store and a prefix within it.
+type Location struct {
+	Scheme, Bucket string
+	Query          url.Values // parameters of the client
+	prefix         string
 }
 
-// url returns the location without its prefix, with which a client is opened.
-func (l location) url() *url.URL {
-	return &url.URL{Scheme: l.scheme, Host: l.name, RawQuery: l.query.Encode()}
+// URL returns the location without its prefix, with which a client is opened.
+func (l Location) URL() *url.URL {
+	return &url.URL{Scheme: l.Scheme, Host: l.Bucket, RawQuery: l.Query.Encode()}
 }
 
 // locate parses the URI of an object store. Its keys are not percent-encoded.
-func locate(uri string) (location, error) {
+func locate(uri string) (Location, error) {
 	scheme, rest, _ := strings.Cut(uri, "://")
 	rest, query, _ := strings.Cut(rest, "?")
 	name, prefix, _ := strings.Cut(rest, "/")
-	l := location{scheme: scheme, name: name}
+	l := Location{Scheme: scheme, Bucket: name}
 	switch {
 	case name == "":
 		return l, fault.Errorf(fault.Usage, "", "the bucket's name is missing: %s://BUCKET/PREFIX", scheme)
@@ -42,35 +42,37 @@ func locate(uri string) (location, error) {
 		l.prefix = prefix + "/"
 	}
 	var err error
-	if l.query, err = url.ParseQuery(query); err != nil {
+	if l.Query, err = url.ParseQuery(query); err != nil {
 		return l, fault.Errorf(fault.Usage, "", "the parameters after ? cannot be read: %w", err)
 	}
 	return l, nil
 }
 
-// A client is a connection to one bucket of an object store, shared by every
+// A Client is a connection to one bucket of an object store, shared by every
 // Bucket of this process in it.
-type client struct {
-	drv       *blob.Bucket
-	exclusive bool // known to create exclusively and to compare versions
-	probe     probe
-	versions  probe // whether it compares versions
+type Client struct {
+	Bucket    *blob.Bucket
+	Exclusive bool // known to create exclusively and to compare versions
 
-	// ifVersion makes a write conditional on the object's version.
-	ifVersion func(*blob.Attributes) *blob.WriterOptions
+	// IfVersion makes a write conditional on the object's version.
+	IfVersion func(*blob.Attributes) *blob.WriterOptions
+
+	creates, compares probe // whether it creates exclusively, and whether it compares versions
 }
 
-// A dialer opens a client. It removes its parameters from those of the location
-// and refuses the rest.
-type dialer func(ctx context.Context, at location) (*client, error)
+// A Dialer opens a client, and refuses parameters of the location that it does not know.
+type Dialer func(ctx context.Context, at Location) (*Client, error)
+
+// Connect makes Open open the URIs of a scheme by a dialer. It is called before the first Open.
+func Connect(scheme string, dial Dialer) { openers[scheme] = remote(dial) }
 
 var clients = struct {
 	sync.Mutex
-	open map[string]*client
-}{open: map[string]*client{}}
+	open map[string]*Client
+}{open: map[string]*Client{}}
 
 // remote returns the opener for the buckets that dial connects to.
-func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
+func remote(dial Dialer) func(context.Context, string) (*Bucket, error) {
 	return func(ctx context.Context, uri string) (*Bucket, error) {
 		at, err := locate(uri)
 		if err != nil {
@@ -80,15 +82,15 @@ func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, drv: c.drv}, nil
+		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, drv: c.Bucket}, nil
 	}
 }
 
 // shared returns the process's client of a bucket. What dialling determined
 // (keys, regions) is valid as long as the process lives, so it is not cancelled
 // with ctx.
-func shared(ctx context.Context, at location, dial dialer) (*client, error) {
-	key := at.url().String()
+func shared(ctx context.Context, at Location, dial Dialer) (*Client, error) {
+	key := at.URL().String()
 	clients.Lock()
 	defer clients.Unlock()
 	if c := clients.open[key]; c != nil {
@@ -100,14 +102,4 @@ func shared(ctx context.Context, at location, dial dialer) (*client, error) {
 	}
 	clients.open[key] = c
 	return c, nil
-}
-
-// unknown returns the first parameter that is not among the known ones.
-func unknown(query url.Values, known ...string) error {
-	for name := range query {
-		if !slices.Contains(known, name) {
-			return fault.Errorf(fault.Usage, "", "unknown parameter %q (known: %s)", name, strings.Join(known, ", "))
-		}
-	}
-	return nil
 }

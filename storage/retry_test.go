@@ -13,7 +13,7 @@ import (
 // what ends it.
 func TestALongTryIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, tries := &Bucket{far: &client{}}, 0
+		b, tries := &Bucket{far: &Client{}}, 0
 		failing := func(until int) func(request) error {
 			tries = 0
 			return func(r request) error {

@@ -15,8 +15,8 @@
 // (retry.go), and a create whose response was lost is distinguished from one
 // that another process won (exclusive.go). URIs never hold credentials.
 //
-// To add a scheme: add a line to openers in open.go, and run storagetest.Run on
-// it.
+// The clients of object stores are package stores, which a program imports to open their
+// URIs; it also says how to add one.
 package storage
 
 import (
@@ -36,7 +36,7 @@ type Bucket struct {
 	uri    string
 	prefix string       // of every key within the driver's bucket: "" or "a/b/"
 	disk   string       // the folder, for a local bucket; else empty
-	far    *client      // of an object store, or nil
+	far    *Client      // of an object store, or nil
 	drv    *blob.Bucket // of memory or an object store; nil for a local folder
 	hooks  []Hook
 	meters []Meter

@@ -87,7 +87,7 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	if err != nil {
 		return err
 	}
-	err = b.upload(ctx, key, bytes.NewReader(data), b.far.ifVersion(version))
+	err = b.upload(ctx, key, bytes.NewReader(data), b.far.IfVersion(version))
 	if kind := kindOf(err); kind != ErrExist && kind != ErrNotExist {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/rollmill/rollmill/stages/rollout/agents/harbor"
+	_ "github.com/rollmill/rollmill/storage/stores" // s3, gs and azblob
 )
 
 func main() {

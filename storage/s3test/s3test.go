@@ -18,6 +18,8 @@ import (
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	_ "github.com/rollmill/rollmill/storage/stores" // so that its URIs can be opened
 )
 
 // Bucket is the name of the bucket that every server has.

@@ -1,4 +1,4 @@
-package storage
+package stores
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
+
+	"github.com/rollmill/rollmill/storage"
 )
 
 // s3Params are gocloud's parameters of an s3 URI.
@@ -26,31 +28,31 @@ var s3Params = []string{"accelerate", "anonymous", "disable_https", "dualstack",
 // dialS3 opens a bucket of S3 or of a store that speaks its protocol. Keys,
 // region and endpoint come from the URI's parameters or from AWS's own
 // variables and files (AWS_ACCESS_KEY_ID, AWS_PROFILE, AWS_ENDPOINT_URL_S3 ...).
-func dialS3(ctx context.Context, at location) (*client, error) {
-	if err := unknown(at.query, s3Params...); err != nil {
+func dialS3(ctx context.Context, at storage.Location) (*storage.Client, error) {
+	if err := unknown(at.Query, s3Params...); err != nil {
 		return nil, err
 	}
 	opener := &s3blob.URLOpener{}
-	plain, err := opener.OpenBucketURL(ctx, at.url())
+	plain, err := opener.OpenBucketURL(ctx, at.URL())
 	if err != nil {
 		return nil, err
 	}
 	var from *s3.Client
 	plain.As(&from)
-	api := s3.New(from.Options(), s3Options, func(o *s3.Options) {
+	api := s3.New(from.Options(), S3Options, func(o *s3.Options) {
 		if ofThirdParty(at) {
 			o.Retryer = retry.AddWithErrorCodes(o.Retryer, refusedInARace)
 		}
 	})
-	drv, err := s3blob.OpenBucket(ctx, api, at.name, &opener.Options)
+	drv, err := s3blob.OpenBucket(ctx, api, at.Bucket, &opener.Options)
 	if err != nil {
 		return nil, err
 	}
-	return &client{drv: drv, exclusive: !ofThirdParty(at), ifVersion: ifETag}, nil
+	return &storage.Client{Bucket: drv, Exclusive: !ofThirdParty(at), IfVersion: ifETag}, nil
 }
 
-// s3Options changes the options of every client; tests add to it.
-var s3Options = func(o *s3.Options) {
+// S3Options changes the options of every client; tests add to it.
+var S3Options = func(o *s3.Options) {
 	o.Logger = logging.Nop{} // otherwise it logs a line on stderr for every object without a checksum
 	o.APIOptions = append(o.APIOptions, abortAnyway)
 	if c, is := o.HTTPClient.(*awshttp.BuildableClient); is {
@@ -64,8 +66,8 @@ const connections = 64
 
 // ofThirdParty reports whether a store only uses S3's protocol. S3 itself is
 // known to create exclusively.
-func ofThirdParty(at location) bool {
-	return at.query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
+func ofThirdParty(at storage.Location) bool {
+	return at.Query.Get("endpoint") != "" || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 }
 
 // refusedInARace is what MinIO answers to a write while other requests delete the

@@ -1,4 +1,4 @@
-package storage
+package stores
 
 import (
 	"context"
@@ -11,20 +11,22 @@ import (
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/gcp"
 	"golang.org/x/oauth2/google"
+
+	"github.com/rollmill/rollmill/storage"
 )
 
 // dialGCS opens a bucket of Google Cloud Storage, with the application's
 // default credentials, or without credentials when the parameter anonymous or
 // STORAGE_EMULATOR_HOST is set.
-func dialGCS(ctx context.Context, at location) (*client, error) {
-	if err := unknown(at.query, "anonymous", "universe_domain"); err != nil {
+func dialGCS(ctx context.Context, at storage.Location) (*storage.Client, error) {
+	if err := unknown(at.Query, "anonymous", "universe_domain"); err != nil {
 		return nil, err
 	}
 	http, err := gcsHTTP(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	drv, err := (&gcsblob.URLOpener{Client: http}).OpenBucketURL(ctx, at.url())
+	drv, err := (&gcsblob.URLOpener{Client: http}).OpenBucketURL(ctx, at.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -32,24 +34,24 @@ func dialGCS(ctx context.Context, at location) (*client, error) {
 	if drv.As(&api) {
 		api.SetRetry(gcs.WithMaxAttempts(3)) // the default is to retry until the context ends
 	}
-	return &client{drv: drv, exclusive: true, ifVersion: ifGeneration}, nil
+	return &storage.Client{Bucket: drv, Exclusive: true, IfVersion: ifGeneration}, nil
 }
 
 // gcsHTTP looks for credentials itself: gocloud's own opener prints to standard
 // output when there are none, and continues.
-func gcsHTTP(ctx context.Context, at location) (*gcp.HTTPClient, error) {
-	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || at.query.Get("anonymous") == "true" {
+func gcsHTTP(ctx context.Context, at storage.Location) (*gcp.HTTPClient, error) {
+	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || at.Query.Get("anonymous") == "true" {
 		return gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), nil
 	}
 	creds, err := gcp.DefaultCredentialsWithParams(ctx,
-		google.CredentialsParams{UniverseDomain: at.query.Get("universe_domain")})
+		google.CredentialsParams{UniverseDomain: at.Query.Get("universe_domain")})
 	if err != nil {
 		return nil, fmt.Errorf("%w: no Google credentials: set GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a "+
-			"public bucket: %w", ErrDenied, err)
+			"public bucket: %w", storage.ErrDenied, err)
 	}
 	http, err := gcp.NewHTTPClient(gcp.DefaultTransport(), creds.TokenSource)
 	if err != nil {
-		return nil, errors.Join(ErrDenied, err)
+		return nil, errors.Join(storage.ErrDenied, err)
 	}
 	return http, nil
 }
