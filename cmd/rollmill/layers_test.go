@@ -56,7 +56,7 @@ var homes = []struct{ library, home string }{
 	{`github.com/cenkalti/backoff/...`, `storage/fault`},
 	{`github.com/sashabaranov/go-openai/...`, `stages/backends/openai/...`},
 	{`github.com/urfave/cli/...`, `cmd/internal/cli/...`},
-	{`google.golang.org/protobuf/...`, `formats/foreign/otel stages/rollout/tracing`}, // the wire format only: no generated code
+	{`google.golang.org/protobuf/...`, `formats/foreign/otel`}, // the wire format only: no generated code
 	{`github.com/prometheus/...`, `cmd/internal/monitors`},
 	{`github.com/vbauerster/mpb/...`, `cmd/internal/terminal`},
 	{`github.com/tinylib/msgp/...`, `formats/foreign/trainers`},

@@ -366,3 +366,11 @@ func (r *Reader[T]) Take(n int64) ([]T, error) {
 	}
 	return rows, err
 }
+
+// TakeAt skips to a row of the table that was not read, and reads n rows.
+func (r *Reader[T]) TakeAt(row, n int64) ([]T, error) {
+	if err := r.Skip(row - r.next); err != nil {
+		return nil, err
+	}
+	return r.Take(n)
+}

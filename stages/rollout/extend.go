@@ -35,7 +35,7 @@ type base struct {
 	tasks  planning.Tasks // in the order of groups
 
 	payload      *shards.Payload
-	heads, whole cursor
+	heads, whole *dataset.Reader[formats.Trajectory]
 	written      int // groups
 }
 
@@ -106,10 +106,10 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned planni
 		return nil, err
 	}
 	b := &base{d: d, payload: shards.NewPayload(ctx, d)}
-	if b.whole.Reader, err = dataset.NewReader[formats.Trajectory](ctx, d, "", d.All()); err != nil {
+	if b.whole, err = dataset.NewReader[formats.Trajectory](ctx, d, "", d.All()); err != nil {
 		return nil, err
 	}
-	if b.heads.Reader, err = dataset.NewHeadReader[formats.Trajectory](ctx, d, d.All()); err != nil {
+	if b.heads, err = dataset.NewHeadReader[formats.Trajectory](ctx, d, d.All()); err != nil {
 		return nil, err
 	}
 	met, n := make([]bool, planned.Len()), 0
@@ -193,7 +193,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 	}
 	var rows []formats.Trajectory
 	if copies {
-		if rows, err = b.heads.read(g); err != nil {
+		if rows, err = b.heads.TakeAt(g.first, int64(g.rows)); err != nil {
 			return err
 		}
 		for i := range rows {
@@ -201,7 +201,7 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 		}
 	}
 	if !copies {
-		if rows, err = b.whole.read(g); err != nil {
+		if rows, err = b.whole.TakeAt(g.first, int64(g.rows)); err != nil {
 			return err
 		}
 	}
@@ -244,18 +244,4 @@ func mixed(rows []formats.Trajectory) bool {
 
 func (b *base) close() error {
 	return errors.Join(b.heads.Close(), b.whole.Close(), b.payload.Close())
-}
-
-// cursor reads groups, in ascending order.
-type cursor struct {
-	*dataset.Reader[formats.Trajectory]
-	at int64
-}
-
-func (c *cursor) read(g held) ([]formats.Trajectory, error) {
-	if err := c.Skip(g.first - c.at); err != nil {
-		return nil, err
-	}
-	c.at = g.first + int64(g.rows)
-	return c.Take(int64(g.rows))
 }

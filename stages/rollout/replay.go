@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,16 +85,16 @@ func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) 
 		return nil, err
 	}
 	defer rows.Close()
-	for {
-		batch := make([]formats.Trajectory, min(o.atOnce(), 64))
-		n, err := rows.Read(batch)
-		if e := r.replay(ctx, batch[:n], out); e != nil || errors.Is(err, io.EOF) {
-			return out, e
+	for out.Rows < d.Rows {
+		batch, err := rows.Take(min(d.Rows-out.Rows, int64(min(o.atOnce(), 64))))
+		if err == nil {
+			err = r.replay(ctx, batch, out)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
+	return out, nil
 }
 
 func (r *runner) replay(ctx context.Context, rows []formats.Trajectory, out *Replayed) error {

@@ -216,27 +216,29 @@ func report(result shards.Result, outcome shards.Outcome) stages.Report {
 		Stage: stage, URI: result.URI, Identity: result.Identity, UpToDate: result.UpToDate, Missing: result.Missing,
 		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,
 	}
-	if m := result.Sealed; m != nil {
+	m := result.Sealed
+	if m != nil {
 		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
 	}
 	r.Message = fmt.Sprintf("%s, %d failed", plural.Of(r.Rows, "trajectory"), r.Counts[outcomes.StatusFailed])
-	if m := result.Sealed; m != nil {
-		if added, extended := m.Facts[factAdded]; extended {
-			r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])
-		}
-		if n := m.Facts[factMixed]; n > 0 {
-			r.Message += "; " + plural.Of(n, "group") + " of more than one policy version"
-		}
-		if n := m.Facts[factAlternatives]; n > 0 {
-			r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)
-		}
-		if n := m.Facts[factFailedCalls]; n > 0 {
-			r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
-		}
-		if n := m.Facts[factLost]; n > 0 {
-			r.Message += fmt.Sprintf("; the agent wrote NaN or an infinity in %s: %s in metadata names what is null for it",
-				plural.Of(n, "trajectory"), lostKey)
-		}
+	if m == nil {
+		return r
+	}
+	if added, extended := m.Facts[factAdded]; extended {
+		r.Message += fmt.Sprintf("; %.0f of them new, %.0f of these failed", added, m.Facts[factAddedFailed])
+	}
+	if n := m.Facts[factMixed]; n > 0 {
+		r.Message += "; " + plural.Of(n, "group") + " of more than one policy version"
+	}
+	if n := m.Facts[factAlternatives]; n > 0 {
+		r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)
+	}
+	if n := m.Facts[factFailedCalls]; n > 0 {
+		r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
+	}
+	if n := m.Facts[factLost]; n > 0 {
+		r.Message += fmt.Sprintf("; the agent wrote NaN or an infinity in %s: %s in metadata names what is null for it",
+			plural.Of(n, "trajectory"), lostKey)
 	}
 	return r
 }

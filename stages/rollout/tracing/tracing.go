@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -201,7 +199,7 @@ func (s *Sender) send(r otel.Request) {
 	rejected, why := int64(0), ""
 	if err != nil {
 		rejected = n
-	} else if rejected, why = partial(answer); why != "" || rejected > 0 {
+	} else if rejected, why = otel.Rejected(answer); why != "" || rejected > 0 {
 		err = fmt.Errorf("otel: the collector rejected %d of %d spans: %s", rejected, n, why)
 	}
 	rejected = min(n, max(0, rejected))
@@ -212,32 +210,4 @@ func (s *Sender) send(r otel.Request) {
 	} else if err != nil {
 		s.log.Debug("traces could not be sent", "error", err)
 	}
-}
-
-// partial reads what a collector says of spans that it did not take, from
-// ExportTraceServiceResponse.
-func partial(answer []byte) (rejected int64, why string) {
-	inner, _ := protowire.ConsumeBytes(find(answer, 1, protowire.BytesType))
-	count, _ := protowire.ConsumeVarint(find(inner, 1, protowire.VarintType))
-	message, _ := protowire.ConsumeBytes(find(inner, 2, protowire.BytesType))
-	return int64(count), string(message[:min(len(message), 500)])
-}
-
-// find returns the encoded value of a field of this type; nil if there is none.
-func find(b []byte, want protowire.Number, as protowire.Type) []byte {
-	for len(b) > 0 {
-		n, kind, size := protowire.ConsumeTag(b)
-		if size < 0 {
-			return nil
-		}
-		b = b[size:]
-		if size = protowire.ConsumeFieldValue(n, kind, b); size < 0 {
-			return nil
-		}
-		if n == want && kind == as {
-			return b[:size]
-		}
-		b = b[size:]
-	}
-	return nil
 }

@@ -47,26 +47,28 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.answer(n, taken)
 	}
 	if taken.Code == http.StatusOK {
-		resource, _ := protowire.ConsumeBytes(find(body, 1, protowire.BytesType))
-		scope, _ := protowire.ConsumeBytes(find(resource, 2, protowire.BytesType))
+		resource, _ := protowire.ConsumeBytes(values(body, 1)[0])
+		scope, _ := protowire.ConsumeBytes(values(resource, 2)[0])
 		c.mu.Lock()
-		c.spans += occurrences(scope, 2)
+		c.spans += len(values(scope, 2))
 		c.mu.Unlock()
 	}
 	w.WriteHeader(taken.Code)
 	_, _ = w.Write(taken.Body.Bytes())
 }
 
-func occurrences(b []byte, want protowire.Number) (count int) {
+// values are the encoded values of a field.
+func values(b []byte, want protowire.Number) (out [][]byte) {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)
 		b = b[size:]
+		size = protowire.ConsumeFieldValue(n, kind, b)
 		if n == want {
-			count++
+			out = append(out, b[:size])
 		}
-		b = b[protowire.ConsumeFieldValue(n, kind, b):]
+		b = b[size:]
 	}
-	return count
+	return out
 }
 
 // rows returns trajectories and the number of their spans.

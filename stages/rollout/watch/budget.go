@@ -79,8 +79,8 @@ type Spending struct {
 
 	mu                 sync.Mutex
 	prompt, completion int64
-	timeUp             bool
-	Left               int64 // trajectories that were not made
+	timed              context.Context // which the time budget ends; nil without one
+	Left               int64           // trajectories that were not made
 }
 
 func (s *Spending) Add(prompt, completion int64) {
@@ -111,7 +111,7 @@ func (s *Spending) Over() string {
 		return fmt.Sprintf("%d of %d tokens", s.prompt+s.completion, b.Tokens)
 	case b.Money > 0 && s.money() >= b.Money:
 		return fmt.Sprintf("%.4g of %.4g in money", s.money(), b.Money)
-	case s.timeUp:
+	case s.timed != nil && context.Cause(s.timed) == ErrTimeSpent:
 		return b.Time.String()
 	}
 	return ""
@@ -123,13 +123,9 @@ func (s *Spending) Limit(ctx context.Context) (context.Context, context.CancelFu
 		return context.WithCancel(ctx)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.Budget.Time, ErrTimeSpent)
-	context.AfterFunc(limited, func() {
-		if context.Cause(limited) == ErrTimeSpent {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.timeUp = true
-		}
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timed = limited
 	return limited, cancel
 }
 

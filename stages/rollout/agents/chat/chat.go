@@ -32,6 +32,8 @@ import (
 	"strconv"
 	"text/template"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -156,9 +158,10 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	}
 	defer log.Close()
 	return Loop{Client: a.client, Fields: a.fields, Turns: a.config.Turns, Ends: a.ends,
-		Answer: func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error) {
-			return a.answerTools(ctx, at, calls, log)
-		}}.Run(ctx, at, messages)
+		Answer: func(ctx context.Context, call formats.ToolCall) (string, error) {
+			return a.answerTool(ctx, at, call, log)
+		},
+	}.Run(ctx, at, messages)
 }
 
 // ends reports whether a reply is the last.
@@ -218,8 +221,9 @@ type Loop struct {
 	Turns  int            // after this many answers the conversation ends as truncated
 	Ends   func(reply formats.Message) bool
 
-	// Answer returns a message for each call. Its error ends the attempt.
-	Answer func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error)
+	// Answer answers a call. Its error ends the attempt.
+	Answer   func(ctx context.Context, call formats.ToolCall) (string, error)
+	OneByOne bool // the calls of a reply, in order; otherwise all at once
 }
 
 // Run asks the model, answers its calls, and asks again. An error is as of an agent's
@@ -236,8 +240,19 @@ func (l Loop) Run(ctx context.Context, at agents.Attempt, messages []formats.Mes
 		if turn == l.Turns {
 			return agents.Result{Stop: outcomes.StopTurns}, nil
 		}
-		answers, err := l.Answer(ctx, reply.ToolCalls)
-		if err != nil {
+		answers := make([]formats.Message, len(reply.ToolCalls))
+		g, all := errgroup.WithContext(ctx)
+		if l.OneByOne {
+			g.SetLimit(1)
+		}
+		for i, call := range reply.ToolCalls {
+			g.Go(func() error {
+				text, err := l.Answer(all, call)
+				answers[i] = formats.Message{Role: "tool", ToolCallID: call.ID, Content: text}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
 			return agents.Result{}, err
 		}
 		messages = append(append(messages, reply), answers...)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/kballard/go-shellquote"
 
@@ -160,24 +159,6 @@ func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]st
 		}
 	}
 	return files, nil
-}
-
-// answerTools runs a reply's tool calls, all at once, and returns their
-// messages in order.
-func (a *agent) answerTools(ctx context.Context, at agents.Attempt, calls []formats.ToolCall,
-	log io.Writer) ([]formats.Message, error) {
-	out := make([]formats.Message, len(calls))
-	errs := make([]error, len(calls))
-	var wait sync.WaitGroup
-	for i, call := range calls {
-		wait.Go(func() {
-			var text string
-			text, errs[i] = a.answerTool(ctx, at, call, log)
-			out[i] = formats.Message{Role: "tool", ToolCallID: call.ID, Content: text}
-		})
-	}
-	wait.Wait()
-	return out, errors.Join(errs...)
 }
 
 // answerTool runs one program. Errors of the model and of the program are

@@ -136,18 +136,10 @@ func (b *box) shell(ctx context.Context, at agents.Attempt) (agents.Result, erro
 	}
 	env = append(env, b.config.Env...)
 	return chat.Loop{Client: b.client, Turns: b.config.Turns, Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
-		Ends: func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
-		Answer: func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error) {
-			var out []formats.Message
-			for _, call := range calls {
-				text, err := b.command(ctx, call, env)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, formats.Message{Role: "tool", ToolCallID: call.ID, Content: text})
-			}
-			return out, nil
-		}}.Run(ctx, at, []formats.Message{{Role: "system", Content: shellSystem}, {Role: "user", Content: b.task.Instruction}})
+		Ends:     func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
+		Answer:   func(ctx context.Context, call formats.ToolCall) (string, error) { return b.command(ctx, call, env) },
+		OneByOne: true,
+	}.Run(ctx, at, []formats.Message{{Role: "system", Content: shellSystem}, {Role: "user", Content: b.task.Instruction}})
 }
 
 // command runs one command of the model. What went wrong is its answer; only the end

@@ -185,9 +185,7 @@ func (a *agent) request(at agents.Attempt) ([]byte, error) {
 // row returns the attempt that a stream describes. broken is why the stream
 // ended early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
-	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs,
-		accept: a.setup.AcceptFinish,
-		tree:   tree.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
+	b := &builder{Setup: a.setup, tree: tree.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
 	for _, c := range nat.Calls(s.steps) {
 		b.add(c)
 	}
@@ -271,7 +269,7 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 		f = agents.Failf(outcomes.FailAgentOutput,
 			"an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
 	default:
-		rollout.Finish(t, b.accept, "")
+		rollout.Finish(t, b.AcceptFinish, "")
 		return
 	}
 	rollout.Fail(t, outcomes.StopError, f.Class, f.Error())

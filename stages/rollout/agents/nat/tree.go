@@ -16,14 +16,11 @@ import (
 )
 
 type builder struct {
-	t         formats.Trajectory
-	model     string   // the target, "" for any
-	functions []string // the targets, none for any
-	loose     bool     // logprobs are not needed
-	accept    []string
-	tree      tree.Tree
-	ids       map[string]int  // the framework's ids of sampled messages
-	failed    *agents.Failure // what is wrong with a target call's logprobs
+	agents.Setup
+	t      formats.Trajectory
+	tree   tree.Tree
+	ids    map[string]int  // the framework's ids of sampled messages
+	failed *agents.Failure // what is wrong with a target call's logprobs
 }
 
 // latency returns the time between a call's events, in milliseconds; 0 if the
@@ -50,7 +47,7 @@ func (b *builder) add(c *nat.Call) {
 	}
 	m.Call = int32(len(b.t.Calls))
 	fault := tokens(&m, logprobs, record.CompletionTokens)
-	if record.Target && fault != nil && b.failed == nil && !(b.loose && fault.Class == outcomes.FailNoLogprobs) {
+	if record.Target && fault != nil && b.failed == nil && !(b.NoLogprobs && fault.Class == outcomes.FailNoLogprobs) {
 		b.failed = fault
 	}
 	b.t.Calls = append(b.t.Calls, record)
@@ -90,10 +87,10 @@ func same(known, m *formats.Message) bool {
 }
 
 func (b *builder) targets(c *nat.Call, model string) bool {
-	if b.model != "" && b.model != model && b.model != c.End.Name {
+	if b.TargetModel != "" && b.TargetModel != model && b.TargetModel != c.End.Name {
 		return false
 	}
-	return len(b.functions) == 0 || slices.Contains(b.functions, c.Function) || slices.Contains(b.functions, c.Alias)
+	return len(b.Functions) == 0 || slices.Contains(b.Functions, c.Function) || slices.Contains(b.Functions, c.Alias)
 }
 
 // tokens gives a sampled message its logprobs and, if the entries have them,
