@@ -214,7 +214,7 @@ var givers = []struct {
 	{"stages/curate/", []string{"curate", "train", "check", "refill"}},
 	{"stages/submit/job.go", []string{"job status", "job wait", "job cancel"}},
 	{"stages/submit/", []string{"submit", "train", "check"}},
-	{"stages/backends/openai/probe.go", []string{"check"}},
+	{"stages/backends/openai/probe", []string{"check"}},
 	{"stages/backends/", []string{"submit", "train", "check"}},
 	{"formats/examples/", []string{"rollout", "train", "try", "eval", "check", "refill"}},
 	{"pipelines/eval/try", []string{"try"}},
@@ -241,6 +241,7 @@ var givers = []struct {
 	{"cmd/rollmill/check", []string{"check"}},
 	{"cmd/rollmill/job", []string{"job status", "job wait", "job cancel"}},
 	{"cmd/rollmill/settings/echo.go", []string{"submit", "train"}},
+	{"cmd/rollmill/settings/given_back.go", []string{"submit", "train"}},
 	{"cmd/rollmill/import_files.go", []string{"import"}},
 }
 

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,18 +10,23 @@ import (
 	"net/url"
 	"strings"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // Client sends requests to models. Its zero value works and is safe for
 // concurrent use.
 type Client struct {
 	HTTP *http.Client // nil: one that keeps connections
+}
+
+// Error is an engine's refusal.
+type Error struct {
+	Status int
+	Text   string
+	Param  string // the parameter that the service names; "" for none
+	words  string // of the answer, for remote.Mend
 }
 
 var shared = remote.NewHTTP(256)
@@ -67,14 +71,6 @@ func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, mes
 	return x.body, nil
 }
 
-// Error is an engine's refusal.
-type Error struct {
-	Status int
-	Text   string
-	Param  string // the parameter that the service names; "" for none
-	words  string // of the answer, for remote.Mend
-}
-
 func (e *Error) Error() string { return fmt.Sprintf("HTTP %d: %s", e.Status, e.Text) }
 
 // plain converts go-openai's errors and net/http's to short ones.
@@ -96,39 +92,4 @@ func plain(err error) error {
 		return u.Err
 	}
 	return err
-}
-
-func chatMessages(messages []formats.Message) []openai.ChatCompletionMessage {
-	out := make([]openai.ChatCompletionMessage, len(messages))
-	for i, m := range messages {
-		out[i] = openai.ChatCompletionMessage{Role: m.Role, Content: chat.ContentText(&m), Name: m.Name,
-			ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
-		for _, t := range m.ToolCalls {
-			out[i].ToolCalls = append(out[i].ToolCalls, openai.ToolCall{
-				ID: t.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: t.Name, Arguments: t.Arguments},
-			})
-		}
-	}
-	return out
-}
-
-// completion is the part of an answer that is read.
-type completion struct {
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-}
-
-type choice struct {
-	FinishReason string          `json:"finish_reason"`
-	Message      json.RawMessage `json:"message"`
-	Logprobs     *struct {
-		Content []json.RawMessage `json:"content"`
-	} `json:"logprobs"`
-}
-
-func (c choice) read() formats.Message {
-	m := chat.ReadMessage(c.Message, jsontext.Unquote)
-	m.FinishReason, m.Sampled = c.FinishReason, true
-	m.Role = cmp.Or(m.Role, "assistant")
-	return m
 }

@@ -8,14 +8,9 @@
 package pairs
 
 import (
-	"cmp"
-	"math"
-	"slices"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Settings says which preferences to make of a group. Members without a reward,
@@ -105,92 +100,4 @@ func (p *Settings) Declare(d *plugin.Declarer) {
 	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit")
 	d.Bool(&p.Ties, "pair-ties", "pair equal scores too")
 	d.Bool(&p.Once, "pair-once", "deduplicate identical pairs within a group")
-}
-
-// Validate fills in the defaults. nat says that pairs are made as under --compat nat.
-func (p *Settings) Validate(nat bool) error {
-	usage := func(hint, format string, args ...any) error {
-		return fault.Errorf(fault.Usage, hint, format, args...)
-	}
-	p.nat = nat
-	if p.From == "" {
-		if p.From = Trajectories; p.nat {
-			p.From = Candidates
-		}
-	}
-	switch {
-	case p.Mode == "":
-		if p.At != "" || p.Limit != 0 || p.Margin != 0 || p.Top != 0 || p.Ties || p.Once {
-			return usage("say which with --pairs", "group: pairs have settings, but --pairs is not set")
-		}
-		return nil
-	case !slices.Contains(Modes, p.Mode):
-		return usage("use exhaustive, best-worst or top-k", "group: unknown --pairs %q", p.Mode)
-	case !slices.Contains(Sources, p.From):
-		return usage("use trajectories or candidates", "group: unknown --pairs-from %q", p.From)
-	case p.At == FirstDifference && p.From != Trajectories:
-		return usage("candidates are single messages: leave it out", "group: --pair-at %s with --pairs-from %s", p.At, p.From)
-	case !(p.Margin >= 0) || math.IsInf(p.Margin, 0):
-		return usage("give a difference of scores, 0 or more", "group: --pair-margin %v", p.Margin)
-	case p.Limit < 0:
-		return usage("give a number of pairs; 0 is no limit", "group: --pair-limit %d", p.Limit)
-	case p.Top < 0 || p.Top > 0 && p.Mode != TopK:
-		return usage("give a number of pairs, with --pairs top-k", "group: --pair-top %d", p.Top)
-	case p.nat && (p.From != Candidates || p.Mode == TopK):
-		return usage("NAT pairs candidates, exhaustive or best-worst", "group: --compat nat makes no such pairs")
-	}
-	if p.At == Whole {
-		p.At = "" // the identity of pairs from before there was a choice
-	}
-	if p.Top == 0 && p.Mode == TopK {
-		p.Top = DefaultTop
-	}
-	return nil
-}
-
-// option is a possible pair: indexes of the better and the worse one.
-type option struct {
-	better, worse int
-	margin        float64
-}
-
-// options lists the pairs that the mode allows, best first. Scores are finite.
-// refuse is called with the fact for each pair that scores alone rule out.
-func (p *Settings) options(scores []float64, refuse func(fact string)) []option {
-	order := make([]int, len(scores))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
-	var out []option
-	add := func(i, j int) {
-		o := option{order[i], order[j], max(-math.MaxFloat64, min(scores[order[i]]-scores[order[j]], math.MaxFloat64))}
-		switch {
-		case !p.nat && !p.Ties && training.Flat(scores[o.worse], scores[o.better], p.tolerance):
-			refuse(factPairsTie)
-		case o.margin < p.Margin:
-			refuse(factPairsMargin)
-		default:
-			out = append(out, o)
-		}
-	}
-	n := len(order)
-	switch p.Mode {
-	case Exhaustive:
-		for i := range n {
-			for j := i + 1; j < n; j++ {
-				add(i, j)
-			}
-		}
-		slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(b.margin, a.margin) })
-	case BestWorst:
-		if n > 1 {
-			add(0, n-1)
-		}
-	case TopK:
-		for i := range min(p.Top, n/2) {
-			add(i, n-1-i)
-		}
-	}
-	return out
 }

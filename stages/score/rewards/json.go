@@ -1,22 +1,11 @@
 package rewards
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"reflect"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
-	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // JSON checks whether an answer is valid JSON: 1 if it parses, fits the
@@ -89,132 +78,4 @@ func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 		r.schema, err = compile(s.Schema)
 	}
 	return newOfRow(d, r.value), err
-}
-
-type jsonReward struct {
-	*JSONSettings
-	schema *jsonschema.Resolved // nil: any JSON
-	wanted func(*score.Row) (any, error)
-}
-
-// drafts are the supported values of $schema; a schema without one is of the
-// last.
-var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
-	"https://json-schema.org/draft/2020-12/schema"}
-
-const maxSchema = 16 << 20 // bytes
-
-func compile(file string) (*jsonschema.Resolved, error) {
-	data, err := regular.ReadFile(file, maxSchema)
-	if err != nil {
-		return nil, err
-	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(data, &schema); err != nil {
-		return nil, fmt.Errorf("schema %q: %w", file, err)
-	}
-	if !slices.Contains(drafts, schema.Schema) {
-		return nil, fmt.Errorf("schema %q: $schema is %s; draft 2020-12 and draft-07 are read", file, schema.Schema)
-	}
-	if document, _ := parse(string(data)); fractional(document) {
-		return nil, fmt.Errorf("schema %q: multipleOf takes whole numbers only: multiples of a fraction cannot be "+
-			"computed exactly", file)
-	}
-	resolved, err := schema.Resolve(nil) // which loads nothing
-	if err != nil {
-		return nil, fmt.Errorf("schema %q: %w", file, err)
-	}
-	return resolved, nil
-}
-
-// fractional reports whether a schema has a multipleOf that is not a whole
-// number: the library divides floats, and finds that 0.07 is not a multiple of
-// 0.01.
-func fractional(schema any) bool {
-	switch v := schema.(type) {
-	case map[string]any:
-		if n, is := v["multipleOf"].(float64); is && n != math.Trunc(n) {
-			return true
-		}
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), fractional)
-	case []any:
-		return slices.ContainsFunc(v, fractional)
-	}
-	return false
-}
-
-func (r *jsonReward) value(row *score.Row) score.Value {
-	ok, err := r.right(row)
-	switch {
-	case err != nil:
-		return score.FieldFailed(err)
-	case ok:
-		return score.Value{Reward: 1}
-	}
-	return score.Value{}
-}
-
-func (r *jsonReward) right(row *score.Row) (bool, error) {
-	var wanted any
-	if r.wanted != nil {
-		var err error
-		if wanted, err = r.wanted(row); err != nil {
-			return false, err
-		}
-	}
-	answer, ok := parse(r.text(row.Answer))
-	if !ok || r.schema != nil && r.schema.Validate(answer) != nil {
-		return false, nil
-	}
-	if r.wanted == nil {
-		return true, nil
-	}
-	got, ok := lookUp(answer, r.At)
-	return ok && reflect.DeepEqual(got, wanted), nil
-}
-
-var fence = regexp.MustCompile("(?s)```[a-zA-Z]*[ \\t]*\\n(.*?)```")
-
-func (r *jsonReward) text(answer string) string {
-	if r.Mode != fenced {
-		return answer
-	}
-	blocks := fence.FindAllStringSubmatch(answer, -1)
-	if len(blocks) == 0 {
-		return ""
-	}
-	return blocks[len(blocks)-1][1]
-}
-
-func parse(text string) (any, bool) {
-	var v any
-	err := json.Unmarshal([]byte(text), &v)
-	return v, err == nil
-}
-
-// lookUp follows a path of keys and list indexes separated by dots; without a
-// path it returns the value itself.
-func lookUp(v any, path *string) (any, bool) {
-	if path == nil || *path == "" {
-		return v, true
-	}
-	for name := range strings.SplitSeq(*path, ".") {
-		switch at := v.(type) {
-		case map[string]any:
-			next, ok := at[name]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(at) {
-				return nil, false
-			}
-			v = at[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }
