@@ -45,8 +45,7 @@ type Options struct {
 	DryRun    bool // check and count; send and record nothing
 
 	Newer func(context.Context) (bool, error) // whether the receipt was written after the command began; nil: not known
-
-	Rows *backends.Place // of DryRun: where the trainer writes what it would send; nil: nowhere
+	Rows  *backends.Place                     // of DryRun: where the trainer writes what it would send; nil: nowhere
 
 	Resubmit       bool     // send the batch although it was, or may have been, submitted before
 	AssumeTrained  bool     // settle an ambiguous submission: a person confirmed that it was trained

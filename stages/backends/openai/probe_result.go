@@ -30,9 +30,7 @@ type ProbeResult struct {
 func (c Client) rendered(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message) []int32 {
 	body := map[string]any{"model": model, "add_generation_prompt": true,
 		"messages": []map[string]string{{"role": messages[0].Role, "content": messages[0].Content}}}
-	var answer struct {
-		Tokens []int32 `json:"tokens"`
-	}
+	var answer struct{ Tokens []int32 }
 	r := remote.Client{HTTP: c.HTTP, Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
 	if _, err := r.Do(ctx, remote.Request{Method: http.MethodPost, URL: strings.TrimSuffix(baseURL, "/v1") + "/tokenize", JSON: body,
 		Limit: 30 * time.Second}, &answer); err != nil {
@@ -53,11 +51,7 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 		}
 		return nil, err
 	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
+	var list struct{ Data []struct{ ID string } }
 	if json.Unmarshal(x.body, &list) != nil {
 		return nil, nil
 	}

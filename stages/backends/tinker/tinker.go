@@ -1,28 +1,27 @@
-// Package tinker trains at a service that speaks the Tinker API: Thinking Machines' own, or an
-// open server of the same API such as skyrl. The client drives the training there, one
-// gradient step at a time, so a worker in Python does it with the service's own SDK:
-// rollmill.tinker of the Python module, started as backend command starts its program.
+// Package tinker trains at a service that speaks the Tinker API: Thinking Machines' own, or an open
+// server of the same API such as skyrl. The client drives the training there, one gradient step at
+// a time, so a worker in Python does it with the service's own SDK: rollmill.tinker of the Python
+// module, started as backend command starts its program.
 //
 // # An epoch
 //
-// It begins from saved weights with their optimizer, those of the policy that is known
-// (--policy), or from a fresh adapter of the base model. Each optimizer step learns from a
-// part of the batch's sequences, by the loss that the settings name. It ends with two saved things
-// of one new name: weights for sampling, whose path is the model of the next policy, and the
-// state from which the next epoch begins.
+// It begins from saved weights with their optimizer, those of the policy that is known (--policy),
+// or from a fresh adapter of the base model. Each optimizer step learns from a part of the batch's
+// sequences, by the loss that the settings name. It ends with two saved things of one new name:
+// weights for sampling, whose path is the model of the next policy, and the state from which the
+// next epoch begins.
 //
 // # At most once
 //
-// The service ignores idempotency keys and the numbers of requests: an optimizer step that is
-// sent twice is two steps. So the worker sends each request once. What lies between the
-// beginning and the saved state is a model of the worker's own, which nobody else names: if an
-// answer is lost, or a process dies, that model is dropped, and the epoch is trained again from
-// where it began. An epoch therefore counts when its state is saved, and never twice. File
-// tinker.json beside the receipt has the ids of the requests, each written before its result is
-// awaited: after a crash, Resolve asks for the result of the last one.
+// The service ignores idempotency keys and the numbers of requests: an optimizer step that is sent
+// twice is two steps. So the worker sends each request once. What lies between the beginning and
+// the saved state is a model of the worker's own, which nobody else names: if an answer is lost, or
+// a process dies, that model is dropped, and the epoch is trained again from where it began. An
+// epoch therefore counts when its state is saved, and never twice. File tinker.json beside the
+// receipt has the ids of the requests, each written before its result is awaited: after a crash,
+// Resolve asks for the result of the last one.
 //
-// The models of a client that is silent for some minutes are dropped by the service. So
-// submit holds its lease to the end, and needs --wait.
+// The service drops the models of a client that is silent for some minutes. So submit needs --wait.
 package tinker
 
 import (
@@ -41,8 +40,7 @@ type Trainer struct {
 	worker *command.Trainer
 }
 
-// New checks the config. Nothing is started. place is where the batch's sequences and the
-// journal go.
+// New checks the config, and starts nothing. place is for the batch's sequences and the journal.
 func New(cfg Config, place backends.Place) (*Trainer, error) {
 	if cfg.Base == "" {
 		return nil, &command.Error{What: "tinker: no base model", Help: "name one that the service has: --base-model Qwen/Qwen3-8B", Usage: true}

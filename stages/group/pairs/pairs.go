@@ -1,7 +1,7 @@
 // Package pairs makes what trainers of preferences need of a group: pairs of a better and a
 // worse answer (Settings, Writer), and labels of desirable and undesirable ones.
 //
-//	pairs            which pairs: settings, and the pairs that scores allow
+//	pairs            the settings (settings_checks), and which pairs scores allow (pair_choice)
 //	pairer, labels   Writer: pairs and labels of one group after the other
 //	shared_prompt    where two attempts differ
 //	pair_facts       what the manifest counts of them, and says of it
@@ -13,27 +13,25 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Settings says which preferences to make of a group. Members without a reward,
-// and the candidates of failed trajectories, are in none.
+// Settings says which preferences to make of a group. Members without a reward, and the candidates
+// of failed trajectories, are in none.
 //
-// Both answers of a pair must continue the same prompt. Whole trajectories are
-// compared up to their first difference: it must be a message that the model
-// sampled in both, after messages with the same role, content, name and tool
-// calls (apart from the calls' ids) and the same tools. Candidates are paired
-// within one turn of one trajectory. Pairs with identical answers are refused.
+// Both answers of a pair must continue the same prompt. Whole trajectories are compared up to their
+// first difference: it must be a message that the model sampled in both, after messages with the
+// same role, content, name and tool calls (apart from the calls' ids) and the same tools.
+// Candidates are paired within one turn of one trajectory. Pairs with identical answers are
+// refused.
 //
-// Under FirstDifference a pair of trajectories ends with the first message
-// that differs: one answer, with its tool calls, against another. Trainers that
-// compare single answers then learn from agents that call tools. The messages
-// after it, by which the rewards were earned, are not in the pair.
+// Under FirstDifference a pair of trajectories ends with the first message that differs: one
+// answer, with its tool calls, against another. Trainers that compare single answers then learn
+// from agents that call tools. The messages after it, by which the rewards were earned, are not in
+// the pair.
 //
-// Under --compat nat candidates are paired as the NeMo Agent Toolkit's DPO builder
-// does it: a turn is what the agent named so, anywhere in the group; prompts
-// are not compared (the better answer's is used); equal scores make pairs
-// unless a margin forbids it; equal differences are in the order of its stable
-// sorts. Once does what its trainer does to these pairs by default (there over
-// all examples, here over a group): identical pairs are deduplicated after the
-// limit.
+// Under --compat nat candidates are paired as the NeMo Agent Toolkit's DPO builder does it: a turn
+// is what the agent named so, anywhere in the group; prompts are not compared (the better answer's
+// is used); equal scores make pairs unless a margin forbids it; equal differences are in the order
+// of its stable sorts. Once does what its trainer does to these pairs by default (there over all
+// examples, here over a group): identical pairs are deduplicated after the limit.
 type Settings struct {
 	Mode   Mode    `json:"mode"`           // "" makes none
 	From   Source  `json:"from"`           // default Trajectories; Candidates under --compat nat
@@ -57,9 +55,6 @@ const (
 	TopK       Mode = "top-k"      // the best with the worst, the second with the second worst, up to Top
 )
 
-// Modes lists the known values.
-var Modes = []Mode{Exhaustive, BestWorst, TopK}
-
 // Source is what is paired.
 type Source string
 
@@ -67,9 +62,6 @@ const (
 	Trajectories Source = "trajectories" // by reward
 	Candidates   Source = "candidates"   // of a turn, by the agent's scores
 )
-
-// Sources lists the known values, the default first.
-var Sources = []Source{Trajectories, Candidates}
 
 // End is where a pair of trajectories ends.
 type End string
@@ -79,8 +71,12 @@ const (
 	FirstDifference End = "first-difference" // after the first message that differs
 )
 
-// Ends lists the known values, the default first.
-var Ends = []End{Whole, FirstDifference}
+// The known values: of sources and ends, the default comes first.
+var (
+	Modes   = []Mode{Exhaustive, BestWorst, TopK}
+	Sources = []Source{Trajectories, Candidates}
+	Ends    = []End{Whole, FirstDifference}
+)
 
 // DefaultTop is how many are paired in mode TopK.
 const DefaultTop = 2

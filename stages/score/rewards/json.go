@@ -53,7 +53,7 @@ func (s *JSONSettings) Declare(d *plugin.Declarer) {
 
 // Reward makes the reward.
 func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
-	r := &jsonReward{JSONSettings: s}
+	r := &jsonReward{fenced: s.Mode == fenced, at: s.At}
 	d := score.Description{Needs: score.Light}
 	if s.Field != nil && *s.Field != "" {
 		d.Needs = score.Head

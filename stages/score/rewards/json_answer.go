@@ -13,7 +13,8 @@ import (
 )
 
 type jsonReward struct {
-	*JSONSettings
+	fenced bool
+	at     *string
 	schema *jsonschema.Resolved // nil: any JSON
 	wanted func(*score.Row) (any, error)
 }
@@ -44,14 +45,14 @@ func (r *jsonReward) right(row *score.Row) (bool, error) {
 	if r.wanted == nil {
 		return true, nil
 	}
-	got, ok := lookUp(answer, r.At)
+	got, ok := lookUp(answer, r.at)
 	return ok && reflect.DeepEqual(got, wanted), nil
 }
 
 var fence = regexp.MustCompile("(?s)```[a-zA-Z]*[ \\t]*\\n(.*?)```")
 
 func (r *jsonReward) text(answer string) string {
-	if r.Mode != fenced {
+	if !r.fenced {
 		return answer
 	}
 	blocks := fence.FindAllStringSubmatch(answer, -1)

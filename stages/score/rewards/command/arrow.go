@@ -14,8 +14,7 @@ import (
 
 // batches is Arrow, a stream of record batches each way.
 type batches struct {
-	w *arrow.RequestWriter
-
+	w             *arrow.RequestWriter
 	text, example string // the last row's, for the next of its group
 }
 
@@ -30,8 +29,7 @@ func (b *batches) encode(row *score.Row, s score.Setup) (request, error) {
 	t := *row.Trajectory
 	t.Example = b.example
 	// The row may change once its value is settled: this may still be being written then.
-	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Known,
-		Seed: score.RowSeed(row, s.Name, s.Seed)}}, nil
+	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Known, Seed: score.RowSeed(row, s.Name, s.Seed)}}, nil
 }
 
 func (b *batches) write(in io.Writer, all batch) error {
