@@ -52,7 +52,7 @@ type GroupStats struct {
 	LengthMax     *int32    `parquet:"length_max,optional"`
 }
 
-// Flat reports whether the group teaches nothing: its advantages are 0, or without any in the batch
+// Flat reports whether the group gives no training signal: its advantages are 0, or without any in the batch
 // the rewards of two or more are equal.
 func (s *GroupStats) Flat(t training.Training) bool {
 	return t == training.TrainsNothing || t == training.TrainsByRewards && s.Valid > 1 && training.Flat(*s.Min, *s.Max, training.FlatTolerance)

@@ -18,8 +18,8 @@ var auditCommand = cli.Command{
 	Usage:   "check whole datasets for faults that would harm training",
 	About: `Reads every complete dataset at the URI (a run, an epoch or a dataset), verifies
 the bytes of each part and the digest of each row, and makes the checks below. A
-finding is proved by the rows, or inferred from recorded settings, or only the
-engine can confirm it, which rollmill check asks. submit refuses proved errors.
+finding is proved by the rows or inferred from recorded settings; what only the
+engine can confirm, rollmill check asks it. submit refuses proved errors.
 The exit code is 4 for damage, and 3 for other findings of severity --fail-on or
 worse.
 

@@ -48,8 +48,8 @@ the folder, and exits with code 1 if a case fails. The parameters after the
 question mark and the environment variables are those of each store's own tools;
 credentials come only from the environment.
 
-With --oracle it runs the solution of each Harbor task so many times, without a
-model, and says which tasks do not give their solution the same reward each time.
+With --oracle it runs the solution of each Harbor task the given number of times,
+without a model, and names the tasks whose rewards differ from run to run.
 
   rollmill check --examples harbor:tasks --oracle 3
 

@@ -20,9 +20,9 @@ var evalCommand = cli.Command{
 	Required: "--examples and a policy, as for rollout, with the rewards in --config; or --in, with existing scores",
 	About: `Rollout and score take their settings from section validation of the config
 file, then from their own sections. The output is the mean reward and its spread,
-pass@k, and their confidence intervals over the examples, what one solved attempt
-took, with those that were not, and which examples always or never passed. --json
-has the figures of each example; --slice adds a table by a field of the examples.
+pass@k, their confidence intervals over the examples, the tokens and seconds of all
+attempts per solved one, and which examples always or never passed. --json has the
+figures of each example; --slice adds a table by a field of the examples.
 Failed trajectories are excluded and counted. With --in it measures existing scores.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy

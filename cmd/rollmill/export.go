@@ -32,8 +32,8 @@ kinds of file of submit --backend file are here too.
 
 A row that a format cannot hold as a whole (two branches in a list of messages) is
 refused by name; with --lossy the rest of it is written, and stderr and --json have
-the counts. What a format never holds, its help says after "without". Files appear
-when all are whole, the documents of a folder one by one.
+the counts. The help of a format names what it never holds after "without". Files
+appear once all of them are complete; the documents of a folder appear one by one.
 
   rollmill export --in runs/demo/epoch-0/score --to chat --out chat.jsonl
   rollmill export --in runs/demo/epoch-0/curate --to verifiers --to atif --out exported

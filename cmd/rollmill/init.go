@@ -58,7 +58,7 @@ func (c *initSettings) Declare(d *plugin.Declarer) {
 			"requests; or harbor or verifiers, which attempt tasks of others", starter.Agents...)
 	d.String(&c.Engine, "engine",
 		"sample from this engine: sandbox, the `URL` of an OpenAI-compatible server, which ends in /v1, or tinker:// and the "+
-			"HOST:PORT of a Tinker service, none for the hosted one")
+			"HOST:PORT of a Tinker service; no HOST:PORT means the hosted one")
 	d.String(&c.Trainer, "trainer",
 		"train with `NAME`: sandbox, art, tinker, or files, which are written for a trainer that runs elsewhere").
 		DefaultShown("that of the engine, else files")

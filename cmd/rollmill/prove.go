@@ -19,15 +19,16 @@ var proveCommand = cli.Command{
 	Name:    "prove",
 	Heading: settings.LookHeading,
 	Usage:   "recompute an epoch's numbers and report the first difference",
-	About: `Makes the scores, the groups, the curated rows and the sequences of an epoch again
-from what is stored, and compares every number with the stored one: rewards,
+	About: `Recomputes the scores, the groups, the curated rows and the sequences of an epoch
+from the stored rollouts, and compares every number with the stored one: rewards,
 advantages, weights, the receipt's counts, and the loss in what the trainer gave
 back (submit --echo). It needs no engine, no trainer and no GPU, and may run years
-later. What a model answered cannot be computed again; the output says so.
+later. It cannot recompute the answers of models; the output says so.
 
   rollmill prove runs/demo/epoch-3 --programs
 
-The exit code is 4 if a number differs, and if nothing could be computed again. Which steps trained a row, explain says:
+The exit code is 4 if a number differs, or if nothing could be recomputed. explain
+shows which steps trained a row:
 
   rollmill explain 3f8a2c --in runs/demo`,
 	Args:        "EPOCH",

@@ -16,9 +16,9 @@ var pruneCommand = cli.Command{
 	Heading: settings.KeepHeading,
 	Usage:   "remove what a run no longer needs: leftovers of killed commands, and old epochs by rule",
 	About: `Prints what would be removed, with sizes and reasons; --apply removes it. Without
-a rule, only what killed commands left goes: journals of complete datasets, parts
-and records that no manifest names, temporary files; and the parts that compact
-replaced.
+a rule, it removes only what killed commands left (journals of complete datasets,
+parts and records that no manifest names, temporary files) and the parts that
+compact replaced.
 
 With a rule (--keep-epochs, --keep-every, --keep-best; an epoch that any of them
 keeps is kept), older epochs lose the datasets of the stages in --drop, also those

@@ -17,13 +17,13 @@ var replayCommand = cli.Command{
 	Heading:  settings.LookHeading,
 	Usage:    "run an agent on recorded answers, without an engine",
 	Required: "--in, and the agent",
-	About: `Starts the agent for each trajectory that did not fail, and reports what it does
-otherwise. A request that equals a recorded one gets its answer; the first that
-equals none ends the trajectory. Use it after a change of a tool or of the agent's
-program. The exit code is 3 if something differs, by cause: prompt (a message of the
-agent), tool (what a tool returned), tools (which there are), sampling (temperature
-and other fields), more (it asks where it had ended) or end (it ends where it had
-asked).
+	About: `Starts the agent for each trajectory that did not fail, and reports where it behaves
+differently. A request that equals a recorded one gets the recorded answer; the first
+request that equals none ends the trajectory. Use it after you change a tool or the
+agent's program. The exit code is 3 if something differs. The causes are prompt (a
+message of the agent), tool (the result of a tool), tools (the list of tools),
+sampling (temperature and other fields), more (it sends a request after the recorded
+end) and end (it ends before the recorded end).
 
   rollmill replay --in runs/demo/epoch-0/rollout --agent 'command: python agent.py'`,
 	Body: cli.With(func() *replaySettings {

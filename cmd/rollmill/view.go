@@ -54,7 +54,7 @@ func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Float(&o.Prices.Prompt, "price-prompt",
 		"show what a run or a rollout under way costs, at this `PRICE` of a million prompt tokens").DefaultShown("not shown")
 	d.Float(&o.Prices.Completion, "price-completion",
-		"count this `PRICE` for a million completion tokens").DefaultShown("not shown")
+		"charge this `PRICE` for a million completion tokens").DefaultShown("not shown")
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")
 }

@@ -84,7 +84,7 @@ func (s *spread) add(k kept, valid, scored bool, score float64) {
 	s.lo, s.hi = min(s.lo, score), max(s.hi, score)
 }
 
-// flat reports whether the group teaches nothing, by its advantages or scores, and by which.
+// flat reports whether the group gives no training signal, by its advantages or scores, and by which.
 func (s *spread) flat() (flat bool, by string) {
 	if s.trains == training.TrainsByRewards {
 		return s.scored > 1 && training.Flat(s.lo, s.hi, training.FlatTolerance), "by rewards"
@@ -133,7 +133,7 @@ func (s *spreads) group(g *formats.GroupStats, trains training.Training) {
 	s.judge(&s.Count, g.GroupID, &sum)
 }
 
-// Flat is the name of the check for groups that teach nothing. Who makes it of wide rows says what each
+// Flat is the name of the check for groups without a training signal. Who makes it of wide rows says what each
 // trains (Row.Trains).
 const Flat = "flat"
 

@@ -153,7 +153,7 @@ var All = []Check{
 		Blocks: grouping,
 		start:  newFlat,
 		What:   "groups give no training signal",
-		Help:   "the group teaches nothing: by its advantages all are 0, or by rewards, if there are no advantages, all are equal",
+		Help:   "the group gives no training signal: all advantages are 0 or, without advantages, all rewards are equal",
 		Hint:   "score with a finer reward, or sample harder prompts; curate drops these groups"},
 	{Name: "singleton", Severity: Warning, In: Import | Audit, Sees: OneGroup,
 		Blocks: grouping,

@@ -5,8 +5,8 @@
 
 Each stage is mapped over SHARDS tasks, and a sensor waits for the dataset's
 manifest before the next stage. With REFILL=N, submit first samples more while too few
-groups teach, in up to N rounds. A task may be retried, or run twice because its
-worker was lost: the first to finish counts.
+groups give a training signal, in up to N rounds. A task may be retried, or run twice
+because its worker was lost: the first to finish counts.
 
 Airflow does not pass the index of a mapped task to programs. This file sets it in
 AIRFLOW_CTX_MAP_INDEX, from which `--shard auto/n` takes it.

@@ -162,7 +162,7 @@ type Group struct {
 	Valid   int32    `json:"valid"`
 	Mean    *float64 `json:"mean"`
 	Std     *float64 `json:"std"`
-	Flat    bool     `json:"flat"` // it teaches nothing: its advantages are 0, or without any its rewards are equal
+	Flat    bool     `json:"flat"` // it gives no training signal: its advantages are 0, or without any its rewards are equal
 }
 
 // Cost is what trajectories took.

@@ -85,7 +85,7 @@ func (r *TryResult) writeGroups(w io.Writer) {
 			plural.Of(g.Count, "attempt"), text.Float(g.Mean), text.Float(g.Std))
 		switch {
 		case g.Flat:
-			fmt.Fprint(w, "; flat: no advantage is other than 0, so it teaches nothing (more attempts, a higher temperature or a "+
+			fmt.Fprint(w, "; flat: all advantages are 0, so it gives no training signal (more attempts, a higher temperature or a "+
 				"finer reward may help)")
 		case g.Valid < 2:
 			fmt.Fprint(w, "; too few to compare")

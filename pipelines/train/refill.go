@@ -21,7 +21,7 @@ import (
 )
 
 // Refill is dynamic sampling (DAPO, arXiv 2503.14476) over datasets: while too few groups of an
-// epoch teach, it makes what the plan of the last round asks for, and scores, groups and curates again.
+// epoch give a training signal, it makes what the plan of the last round asks for, and scores, groups and curates again.
 // Each round extends the rollouts of the one before, in a folder extended in that round's own.
 type Refill struct {
 	Rounds int // at most; 0 for none
@@ -31,7 +31,7 @@ type Refill struct {
 // Declare declares the settings.
 func (r *Refill) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.Int(&r.Rounds, "refill-rounds", "while too few groups teach, extend the epoch's rollouts as its plan says, up to `N` times; "+
+	d.Int(&r.Rounds, "refill-rounds", "while too few groups give a training signal, extend the epoch's rollouts as its plan says, up to `N` times; "+
 		"rollout's budgets count for all rounds together")
 	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").DefaultShown("when nothing is planned")
 }

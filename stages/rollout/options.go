@@ -190,7 +190,7 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Duration(&o.JournalEvery, "journal-every", "save finished trajectories at most every `TIME`").DefaultShown("2s")
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
 		DefaultShown("twice the concurrency, at least 8")
-	d.Int(&o.MaxEngineFailures, "max-engine-failures", "stop when the last `N` calls of a model failed at the engine, or its last ones, "+
+	d.Int(&o.MaxEngineFailures, "max-engine-failures", "stop when the last `N` calls of a model (fewer at the end) failed at the engine "+
 		"and no endpoint answers a test of one token; finished trajectories are kept, and the same command makes the rest; -1 for never").
 		DefaultShown("twice the concurrency, at least 8")
 	plugin.Choice(d, &o.Resume, "resume", "after a crash, replay recorded `ANSWERS` to the attempts that it interrupted: "+

@@ -43,8 +43,8 @@ func (j *Judge) Declare(d *plugin.Declarer) {
 		DefaultShown("no limit")
 	d.Float(&j.BudgetMoney, "judge-budget-money",
 		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").DefaultShown("no limit")
-	d.Float(&j.PromptPrice, "judge-prompt-price", "count this much `MONEY` for a million prompt tokens")
-	d.Float(&j.CompletionPrice, "judge-completion-price", "count this much `MONEY` for a million completion tokens")
+	d.Float(&j.PromptPrice, "judge-prompt-price", "charge `MONEY` for a million prompt tokens")
+	d.Float(&j.CompletionPrice, "judge-completion-price", "charge `MONEY` for a million completion tokens")
 }
 
 // Open returns the client of the judges, and the cache of judges and teachers; out is

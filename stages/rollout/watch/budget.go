@@ -38,8 +38,8 @@ func (b *Budget) Declare(d *plugin.Declarer) {
 		DefaultShown("no limit")
 	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").DefaultShown("no limit")
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").DefaultShown("no limit")
-	d.Float(&b.PromptPrice, "price-prompt", "count this `PRICE` for a million prompt tokens")
-	d.Float(&b.CompletionPrice, "price-completion", "count this `PRICE` for a million completion tokens")
+	d.Float(&b.PromptPrice, "price-prompt", "charge this `PRICE` for a million prompt tokens")
+	d.Float(&b.CompletionPrice, "price-completion", "charge this `PRICE` for a million completion tokens")
 	d.Bool(&b.SkipRest, "skip-rest",
 		"write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
 }
