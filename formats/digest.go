@@ -41,7 +41,7 @@ import (
 // payload_digest is the XXH3-128 of the bytes of a row with the payload
 // columns alone: 32 hex digits, the high half first. It is itself a column of
 // the row, so the row's digest covers the payload through it. Which columns
-// are volatile or payload, the part's footer says: see Marks.
+// are volatile or payload, the part's footer says: see schema.Footer.
 //
 // The digest of rows is the sum of their digests modulo 2^128, written as
 // "<rows>-<32 hex digits>".

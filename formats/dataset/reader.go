@@ -291,14 +291,14 @@ func (d *Dataset) checkPart(f *parquet.File, p manifest.Part, place string) erro
 		return fault.Invalid(place, "the part is damaged, or was written again by another program", nil,
 			"the part's footer has digest %s; the manifest says %s", f.FooterDigest(), p.Footer)
 	}
-	marks, err := schema.ParseMarks(f.KeyValue(schema.MarksKey))
+	footer, err := schema.ParseFooter(f.KeyValue(schema.FooterKey))
 	if err != nil {
-		return fault.Invalid(place, "", err, "the footer's metadata %q is damaged", schema.MarksKey)
+		return fault.Invalid(place, "", err, "the footer's metadata %q is damaged", schema.FooterKey)
 	}
-	marks.Schema = cmp.Or(marks.Schema, d.Schema)
+	footer.Schema = cmp.Or(footer.Schema, d.Schema)
 	table, _ := path.Split(p.Name)
-	if name := schema.Missing(d.KindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
-		return fault.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
+	if name := schema.Missing(d.KindOf(strings.TrimSuffix(table, "/")), footer.Schema, f.Columns()); name != "" {
+		return fault.Invalid(place, "", nil, "has no column %s, which schema %s has", name, footer.Schema)
 	}
 	return nil
 }

@@ -2,12 +2,12 @@ package score
 
 import "slices"
 
-// lightColumns are the columns that Needs Light promises, all of which are adjacent at
+// lightColumns are the columns that the detail Light has, all of which are adjacent at
 // a part's end.
 var lightColumns = []string{"trajectory_id", "run", "example_id", "epoch", "generation", "forked_from", "fork_call", "answer",
 	"status", "stop_reason", "failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens", "sampled_tokens", "metadata"}
 
-// textColumns are those that Needs Text adds: the messages without their token-level
+// textColumns are those that the detail Text adds: the messages without their token-level
 // data.
 var textColumns = []string{"tool_sets", "messages.parent", "messages.role", "messages.content", "messages.content_parts",
 	"messages.name", "messages.reasoning", "messages.tool_call_id", "messages.tool_calls", "messages.sampled",
@@ -21,15 +21,15 @@ var carriedColumns = []string{"trajectory_id", "example_id", "epoch", "generatio
 
 // columns returns the columns that the rewards read; nil for all.
 func (b rewardSet) columns() []string {
-	needs := b.needs()
-	if needs == Tokens {
+	detail := b.detail()
+	if detail == Tokens {
 		return nil
 	}
 	out := b.light()
-	if needs >= Head {
+	if detail >= Head {
 		out = append(out, "example")
 	}
-	if needs >= Text {
+	if detail >= Text {
 		out = append(out, textColumns...)
 	}
 	return out

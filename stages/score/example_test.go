@@ -35,7 +35,7 @@ func (s *politeSettings) Reward(score.Setup) (score.Reward, error) {
 
 type polite struct{ ending string }
 
-func (polite) Describe() score.Description { return score.Description{Needs: score.Light} }
+func (polite) Describe() score.Description { return score.Description{Detail: score.Light} }
 func (polite) Close() error                { return nil }
 
 func (p polite) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {

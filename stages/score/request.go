@@ -50,7 +50,7 @@ type RequestMessage struct {
 }
 
 // NewRequest returns the request for a row, which must have been read with
-// Needs Text; name is the reward's. An example that is not JSON is an error.
+// detail Text; name is the reward's. An example that is not JSON is an error.
 func NewRequest(row *Row, name string, seed int64) (Request, error) {
 	example, err := row.ExampleJSON()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // at once, for different rows.
 type Reward interface {
 	// Describe returns what does not change while the reward lives. A reward that says
-	// nothing, not even what it needs, is refused.
+	// nothing, not even how much it reads, is refused.
 	Describe() Description
 
 	// Score fills one value per row; len(values) == len(rows). The rows of a
@@ -32,7 +32,7 @@ type Reward interface {
 
 // Description is what the stage has to know of a reward.
 type Description struct {
-	Needs   Needs    // which columns Score reads; the others may be zero
+	Detail  Detail   // which columns Score reads; the others may be zero
 	Columns []string // those of Light that it reads besides ids, epoch, generation and status; nil: all
 
 	Files []string // on a disk or at URIs (Setup.Open), whose content decides the values: part of the identity
@@ -56,15 +56,15 @@ type Description struct {
 	Start func(context.Context) error
 }
 
-// Needs says how much of a trajectory a reward reads; each level includes the
+// Detail is how much of a trajectory a reward reads; each level includes the
 // one before.
-type Needs int
+type Detail int
 
 const (
-	Light  Needs = 1 + iota // ids, status, answer, counts, metadata; neither example nor messages
-	Head                    // the example, too
-	Text                    // the messages without their tokens, and which calls were to the target model
-	Tokens                  // every column
+	Light  Detail = 1 + iota // ids, status, answer, counts, metadata; neither example nor messages
+	Head                     // the example, too
+	Text                     // the messages without their tokens, and which calls were to the target model
+	Tokens                   // every column
 )
 
 // RoundedUp is how far above 0 rounding may leave a log probability of another program.

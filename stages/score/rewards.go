@@ -40,7 +40,7 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
 		c := component{spec, reward, reward.Describe()}
-		if out = append(out, c); c.Needs == 0 {
+		if out = append(out, c); c.Detail == 0 {
 			return nil, fmt.Errorf("reward %q: kind %s describes nothing", spec.Name, kind.Name)
 		}
 		known = append(known[:len(known):len(known)], spec.Name)
@@ -56,12 +56,12 @@ func (b rewardSet) close() error {
 	return errors.Join(errs...)
 }
 
-func (b rewardSet) needs() Needs {
-	needs := Light
+func (b rewardSet) detail() Detail {
+	most := Light
 	for _, c := range b {
-		needs = max(needs, c.Needs)
+		most = max(most, c.Detail)
 	}
-	return needs
+	return most
 }
 
 // stored reports whether a reward reads those with which trajectories came.

@@ -179,7 +179,7 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 	}
 	w.draft, w.hash = d, sha256.New()
 	w.w = parquet.NewWriter[T](hashing{d, w.hash})
-	w.w.Note(schema.MarksKey, schema.MarksOf(reflect.TypeFor[T]()))
+	w.w.Note(schema.FooterKey, schema.FooterOf(reflect.TypeFor[T]()))
 	return nil
 }
 

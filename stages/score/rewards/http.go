@@ -96,7 +96,7 @@ func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 }
 
 func (r *httpReward) Describe() score.Description {
-	return score.Description{Needs: score.Text, Reads: r.Known}
+	return score.Description{Detail: score.Text, Reads: r.Known}
 }
 
 // Close ends the connections.

@@ -54,9 +54,9 @@ func (s *JSONSettings) Declare(d *plugin.Declarer) {
 // Reward makes the reward.
 func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &jsonReward{fenced: s.Mode == fenced, at: s.At}
-	d := score.Description{Needs: score.Light}
+	d := score.Description{Detail: score.Light}
 	if s.Field != nil && *s.Field != "" {
-		d.Needs = score.Head
+		d.Detail = score.Head
 	}
 	switch {
 	case s.Field != nil && s.Text != nil:

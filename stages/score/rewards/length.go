@@ -58,7 +58,7 @@ func (s *LengthSettings) Reward(score.Setup) (score.Reward, error) {
 	case s.Cache < 0 || s.Cache > s.Max:
 		return nil, fmt.Errorf("cache=%d is not a number of tokens up to max", s.Cache)
 	}
-	d := score.Description{Needs: score.Light, Columns: []string{"answer", "sampled_tokens", "completion_tokens"}}
+	d := score.Description{Detail: score.Light, Columns: []string{"answer", "sampled_tokens", "completion_tokens"}}
 	return newOfRow(d, s.value), nil
 }
 

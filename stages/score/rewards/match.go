@@ -60,9 +60,9 @@ func (s *MatchSettings) Reward(score.Setup) (score.Reward, error) {
 	default:
 		return nil, &plugin.ChoiceError{Text: s.Mode, Choices: matchModes}
 	}
-	d := score.Description{Needs: score.Head, Columns: []string{"answer"}}
+	d := score.Description{Detail: score.Head, Columns: []string{"answer"}}
 	if s.Text != nil {
-		d.Needs = score.Light
+		d.Detail = score.Light
 	}
 	return newOfRow(d, r.value), err
 }

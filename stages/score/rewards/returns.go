@@ -103,12 +103,12 @@ func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 	case r.of != "" && !setup.Partial && !slices.Contains(setup.Known, r.of):
 		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Known)
 	}
-	d := score.Description{Needs: score.Light, Shaped: &r.of}
+	d := score.Description{Detail: score.Light, Shaped: &r.of}
 	if r.of != "" {
 		d.Reads = []string{r.of}
 	}
 	if r.atEnd { // it reads no shaped rewards, but counts steps
-		d.Needs, d.Shaped = score.Text, nil
+		d.Detail, d.Shaped = score.Text, nil
 	}
 	return newOfRow(d, r.value), errors.Join(setFactor(&r.gamma, "gamma", s.Gamma), setFactor(&r.bonus, "bonus", s.Bonus))
 }

@@ -37,7 +37,7 @@ func (s *StoredSettings) Declare(d *plugin.Declarer) {
 
 // Reward makes the reward.
 func (s *StoredSettings) Reward(score.Setup) (score.Reward, error) {
-	return newOfRow(score.Description{Needs: score.Light, Stored: true}, s.value), nil
+	return newOfRow(score.Description{Detail: score.Light, Stored: true}, s.value), nil
 }
 
 func (s *StoredSettings) value(row *score.Row) score.Value {

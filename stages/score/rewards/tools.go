@@ -55,7 +55,7 @@ func (s *ToolsSettings) Reward(score.Setup) (score.Reward, error) {
 		return nil, &plugin.ChoiceError{Choices: toolsModes}
 	}
 	r := &toolsReward{mode: s.Mode, field: s.Field}
-	reward := newOfRow(score.Description{Needs: score.Text}, r.value)
+	reward := newOfRow(score.Description{Detail: score.Text}, r.value)
 	if s.Text == nil {
 		return reward, nil
 	}

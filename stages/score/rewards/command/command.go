@@ -109,7 +109,7 @@ type reward struct {
 }
 
 func (r *reward) Describe() score.Description {
-	return score.Description{Needs: score.Text, Words: r.words, Reads: r.Known, Start: r.tryStart}
+	return score.Description{Detail: score.Text, Words: r.words, Reads: r.Known, Start: r.tryStart}
 }
 
 // Score sends all rows to one process, and then those without an answer one by

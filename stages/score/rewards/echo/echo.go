@@ -124,7 +124,7 @@ func (r *reward) where() string {
 }
 
 func (r *reward) Describe() score.Description {
-	d := score.Description{Needs: score.Tokens, Local: true}
+	d := score.Description{Detail: score.Tokens, Local: true}
 	if r.File != "" {
 		d.Files = []string{r.File}
 	}

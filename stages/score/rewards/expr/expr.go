@@ -107,12 +107,12 @@ func numeric(t reflect.Type) error {
 // Describe names the columns that the expression mentions, which have the names that they
 // have in expressions, and the rewards: all, if it reads them other than by name.
 func (r *reward) Describe() score.Description {
-	d := score.Description{Needs: score.Light, Columns: append([]string{}, r.reads.names...), Immediate: true}
+	d := score.Description{Detail: score.Light, Columns: append([]string{}, r.reads.names...), Immediate: true}
 	switch {
 	case r.reads.messages:
-		d.Needs = score.Text
+		d.Detail = score.Text
 	case r.reads.example:
-		d.Needs = score.Head
+		d.Detail = score.Head
 	}
 	for _, use := range r.reads.rewards {
 		d.Reads = append(d.Reads, use.name)

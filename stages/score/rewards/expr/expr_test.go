@@ -78,11 +78,11 @@ func TestCompileErrorsHaveAPlace(t *testing.T) {
 }
 
 func TestItNeedsWhatItMentions(t *testing.T) {
-	for source, want := range map[string]score.Needs{
+	for source, want := range map[string]score.Detail{
 		"len(answer) + completion_tokens": score.Light, "metadata.turns": score.Light, "answer == example.answer": score.Head,
 		"len(messages)": score.Text, "len($env)": score.Text,
 	} {
-		if n := rewardtest.New(t, expr.Kind, source).Describe().Needs; n != want {
+		if n := rewardtest.New(t, expr.Kind, source).Describe().Detail; n != want {
 			t.Errorf("%s needs %v", source, n)
 		}
 	}

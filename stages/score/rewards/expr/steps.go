@@ -32,7 +32,7 @@ type steps struct{ *reward }
 
 func (s *steps) Describe() score.Description {
 	d := s.reward.Describe()
-	d.Needs = score.Text
+	d.Detail = score.Text
 	return d
 }
 

@@ -68,7 +68,7 @@ const maxRubric = 16 << 20 // bytes
 
 // Describe names the rubric's file.
 func (p *Panel) Describe() score.Description {
-	return score.Description{Needs: score.Text, Files: p.files}
+	return score.Description{Detail: score.Text, Files: p.files}
 }
 
 // Vote asks as often as Repeats says, each time with the messages that ask

@@ -19,13 +19,13 @@ func (s Suite) columns(t *testing.T) {
 		if d.Columns != nil {
 			dropColumns(row.Trajectory, d.Columns)
 		}
-		if d.Needs < score.Tokens {
+		if d.Detail < score.Tokens {
 			dropTokens(row.Trajectory)
 		}
-		if d.Needs < score.Head {
+		if d.Detail < score.Head {
 			row.Example = ""
 		}
-		if d.Needs < score.Text {
+		if d.Detail < score.Text {
 			row.Messages, row.Calls, row.ToolSets = nil, nil, nil
 		}
 	}

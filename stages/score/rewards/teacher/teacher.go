@@ -102,7 +102,7 @@ type reward struct {
 	free    chan struct{} // places of requests under way
 }
 
-func (r *reward) Describe() score.Description { return score.Description{Needs: score.Tokens} }
+func (r *reward) Describe() score.Description { return score.Description{Detail: score.Tokens} }
 
 // Close ends the connections.
 func (r *reward) Close() error {

@@ -7,28 +7,26 @@ import (
 	"strings"
 )
 
-// MarksKey is the key of Marks in the metadata of a part's footer.
-const MarksKey = "rollmill"
+// FooterKey is the key of a Footer in the metadata of a part's footer.
+const FooterKey = "rollmill"
 
-// Marks is what a part records about its columns, as JSON in its footer. From
-// it a reader of an older minor version knows how to digest columns that it
-// does not know, and a reader of a newer version knows which columns must be
-// there.
-type Marks struct {
+// Footer is what a part records about its columns, as JSON. From it a reader of a newer version
+// knows which columns must be there, and any other program how to digest the rows.
+type Footer struct {
 	Schema   string   `json:"schema"`             // SchemaVersion of the writer
 	Volatile []string `json:"volatile,omitempty"` // paths as in Columns
 	Payload  []string `json:"payload,omitempty"`  // columns of the row that payload_digest covers
 }
 
-// MarksOf returns the marks of a row type as JSON.
-func MarksOf(row reflect.Type) string {
-	m := Marks{Schema: Version}
+// FooterOf returns the Footer of a row type as JSON.
+func FooterOf(row reflect.Type) string {
+	m := Footer{Schema: Version}
 	m.add("", row)
 	text, _ := json.Marshal(m) // it has only strings
 	return string(text)
 }
 
-func (m *Marks) add(prefix string, t reflect.Type) {
+func (m *Footer) add(prefix string, t reflect.Type) {
 	for _, f := range FieldsOf(t) {
 		if f.Payload {
 			m.Payload = append(m.Payload, prefix+f.Name)
@@ -45,9 +43,8 @@ func (m *Marks) add(prefix string, t reflect.Type) {
 	}
 }
 
-// ParseMarks parses what MarksOf returned. The marks of a file without any are
-// zero.
-func ParseMarks(text string) (m Marks, err error) {
+// ParseFooter parses what FooterOf returned. It is zero for a file without one.
+func ParseFooter(text string) (m Footer, err error) {
 	if text != "" {
 		err = json.Unmarshal([]byte(text), &m)
 	}
