@@ -18,23 +18,16 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	_ "embed" // the page and its style
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"html/template"
 	"strings"
-	"time"
 
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
-	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -97,9 +90,6 @@ func Make(ctx context.Context, o Options) (history.Run, error) {
 	return run, nil
 }
 
-//go:embed page.html
-var pageText string
-
 // The page must not be longer than maxBytes. Trajectories take textBytes of it; if it
 // becomes too long, they are cut further.
 const (
@@ -108,32 +98,8 @@ const (
 
 	maxEpochs   = 200 // rows of a table
 	maxFindings = 100
+	maxImages   = 1 << 20 // bytes of all images
 )
-
-// sheet is what the template of report.html gets.
-type sheet struct {
-	*study
-	Run          history.Run
-	Title        string
-	Time         time.Time
-	Epochs       []history.Epoch // those in the tables
-	Figures      []plot.FigureView
-	Tiles        []history.Tile
-	Components   []history.Tile
-	Trajectories []*shownTrajectory
-	Anchors      map[string]string
-	Of           int64 // trajectories of the run
-	Style        template.CSS
-	StyleHash    string
-}
-
-var pageTemplate = template.Must(template.Must(page.Templates(template.FuncMap{
-	"anchor": func(p *sheet, id string) string { return p.Anchors[id] },
-	"place": func(p *sheet, uri string) string {
-		return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.Run.Root), "/"), "the run")
-	},
-	"rest": func(t *shownTrajectory, i int) bool { return t.LeftOut > 0 && i == t.LeftOutAfter },
-})).New("report").Parse(pageText))
 
 // pageFiles returns report.html, and the histograms it shows.
 func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, error) {
@@ -141,34 +107,36 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 	if err != nil {
 		return nil, err
 	}
-	var out []plot.File
-	figures := []plot.FigureView{}
-	add := func(f plot.Figure, alt, name string) error {
-		view, err := f.View(alt)
-		if err != nil {
-			return err
-		}
-		files, err := f.Files(name)
-		figures, out = append(figures, view), append(out, files...)
-		return err
-	}
-	var rewards plot.FigureView
-	if rewards, err = plot.RewardView(run); err == nil {
-		figures = append(figures, rewards)
-	}
-	if err == nil && len(s.rewards) > 0 {
-		err = add(plot.Histograms(run.Title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch",
-			"reward_histogram")
-	}
-	if err == nil && len(s.lengths) > 0 {
-		err = add(plot.Histograms(run.Title(), "tokens", 3, s.lengths), "Histograms of lengths in sampled tokens by epoch",
-			"length_histogram")
-	}
+	rewards, err := plot.RewardView(run)
 	if err != nil {
 		return nil, err
 	}
+	figures, out := []plot.FigureView{rewards}, []plot.File{}
+	for _, h := range []struct {
+		of         map[int]*plot.Counts
+		name, what string
+		digits     int
+	}{{s.rewards, "reward", "training rewards", 0}, {s.lengths, "length", "lengths in sampled tokens", 3}} {
+		if len(h.of) == 0 {
+			continue
+		}
+		f := plot.Histograms(run.Title(), map[string]string{"reward": "reward", "length": "tokens"}[h.name], h.digits, h.of)
+		view, err := f.View("Histograms of " + h.what + " by epoch")
+		if err != nil {
+			return nil, err
+		}
+		files, err := f.Files(h.name + "_histogram")
+		if err != nil {
+			return nil, err
+		}
+		figures, out = append(figures, view), append(out, files...)
+	}
+	p := s.page(run, figures)
 	for budget := textBytes; budget > 1000; budget /= 2 {
-		html, err := s.html(ctx, run, figures, budget)
+		if err := s.trajectories(ctx, budget); err != nil {
+			return nil, err
+		}
+		html, err := page.File(run.Title(), p)
 		if err != nil {
 			return nil, err
 		}
@@ -179,45 +147,45 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 	return nil, errors.New("report.html would be larger than 5 MB even without conversations")
 }
 
-// html renders the page with about so many bytes of conversations.
-func (s *study) html(ctx context.Context, run history.Run, figures []plot.FigureView, budget int) ([]byte, error) {
-	style := page.Style + page.Reading
-	sum := sha256.Sum256([]byte(style))
-	p := &sheet{study: s, Run: run, Title: text.Visible(run.Title()), Epochs: plot.Spread(run.Epochs, maxEpochs), Figures: figures,
-		Tiles: history.Tiles(run, func(history.Cost) float64 { return 0 }), Components: history.Components(run.Epochs),
-		Anchors: map[string]string{}, Style: template.CSS(style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
-	p.Run.Root = text.Visible(storage.Redact(run.Root))
+// page returns the page of the run, whose trajectories are read later.
+func (s *study) page(run history.Run, figures []plot.FigureView) page.Run {
+	p := page.RunOf(run, history.Prices{}.Of)
+	p.Root, p.Notes, p.Figures, p.Study = storage.Redact(run.Root), run.Advice, figures, &s.Study
+	p.Funnel, p.FunnelEpoch = s.funnel, s.funnelEpoch
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time
 		}
 	}
-	if err := s.trajectories(ctx, p, budget); err != nil {
-		return nil, err
+	for _, e := range plot.Spread(run.Epochs, maxEpochs) {
+		p.Epochs = append(p.Epochs, page.EpochRow{Epoch: e, Known: true})
 	}
-	var out bytes.Buffer
-	err := pageTemplate.Execute(&out, p)
-	return out.Bytes(), err
+	if len(p.Epochs) < len(run.Epochs) {
+		p.EpochsLeft = fmt.Sprintf("%d of %d epochs are shown; training_metrics.jsonl has all.", len(p.Epochs), len(run.Epochs))
+	}
+	return p
 }
 
-func (s *study) trajectories(ctx context.Context, p *sheet, budget int) error {
+// trajectories reads the sampled trajectories again, with about so many bytes of conversations.
+func (s *study) trajectories(ctx context.Context, budget int) error {
+	s.Study.Trajectories, s.Of, s.Groups.Anchors = nil, 0, map[string]string{}
 	images, n := min(maxImages, budget), 0
 	limit := min(maxTrajectories, maxTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
 	for _, from := range s.strata {
-		p.Of += from.d.Rows
+		s.Of += from.d.Rows
 		n += len(from.picks)
 	}
 	for _, from := range s.strata {
 		err := from.read(ctx, func(c *model.Conversation) {
-			if len(p.Trajectories) >= limit {
+			if len(s.Trajectories) >= limit {
 				return
 			}
-			v := trajectoryOf(c, budget/max(1, n), &images)
-			v.Epoch, v.Validation, v.Anchor = from.Epoch, from.Validation, fmt.Sprintf("t%d", len(p.Trajectories)+1)
+			v := page.SampledOf(c, budget/max(1, n), &images)
+			v.Epoch, v.Validation, v.Anchor = from.Epoch, from.Validation, fmt.Sprintf("t%d", len(s.Trajectories)+1)
 			if !from.Validation {
-				p.Anchors[v.ID] = v.Anchor
+				s.Groups.Anchors[v.ID] = v.Anchor
 			}
-			p.Trajectories = append(p.Trajectories, v)
+			s.Trajectories = append(s.Trajectories, v)
 		})
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -11,26 +12,27 @@ import (
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // study is what the page and the histograms need beyond the figures of a Run. It has
 // bounded size, whatever the size of the run.
 type study struct {
+	page.Study
 	rewards, lengths map[int]*plot.Counts // by epoch
-	Findings         []validate.Finding
-	FindingsLeft     int
-	Funnel           *history.Funnel // of the last epoch that was curated
-	FunnelEpoch      int
-	Lists            []*history.GroupList // of the last epoch that was grouped
-	ListsEpoch       int
+	found            []validate.Finding
+	funnel           *history.Funnel // of the last epoch that was curated
+	funnelEpoch      int
 	strata           []*stratum
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
 // of the payload.
 func examine(ctx context.Context, root string, r history.Run) (*study, error) {
-	s := &study{rewards: map[int]*plot.Counts{}, lengths: map[int]*plot.Counts{}, Lists: history.NewLists()}
+	s := &study{rewards: map[int]*plot.Counts{}, lengths: map[int]*plot.Counts{}}
+	s.Groups.Lists = history.NewLists()
 	seed := seedOf(r)
 	for i := len(r.Epochs) - 1; i >= 0; i-- { // the last first: its groups name trajectories to show
 		e := r.Epochs[i].Epoch
@@ -61,14 +63,16 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 	}
 	slices.Reverse(s.strata)
 	choose(s.strata, maxTrajectories)
-	slices.SortStableFunc(s.Findings, func(a, b validate.Finding) int {
+	slices.SortStableFunc(s.found, func(a, b validate.Finding) int {
 		return slices.Index(validate.Severities, a.Severity) - slices.Index(validate.Severities, b.Severity)
 	})
-	if n := len(s.Findings); n > maxFindings {
-		s.Findings, s.FindingsLeft = s.Findings[:maxFindings], n-maxFindings
+	for _, f := range s.found[:min(len(s.found), maxFindings)] {
+		place := strings.TrimPrefix(strings.TrimPrefix(f.URI, storage.Redact(root)), "/")
+		s.Findings = append(s.Findings, page.Finding{Finding: f, Place: cmp.Or(place, "the run")})
 	}
+	s.FindingsLeft = len(s.found) - len(s.Findings)
 	if !s.hasGroups() {
-		s.Lists = nil
+		s.Groups.Lists = nil
 	}
 	return s, nil
 }
@@ -84,8 +88,8 @@ func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) 
 	return func(ctx context.Context, d *dataset.Dataset, e int) error {
 		doctor, lengths := doctor(), &plot.Counts{}
 		from := &stratum{Epoch: e, Validation: validation, d: d, wanted: map[string]bool{}}
-		if !validation && e == s.ListsEpoch {
-			for _, l := range s.Lists {
+		if !validation && e == s.Study.Epoch {
+			for _, l := range s.Groups.Lists {
 				for _, g := range l.Groups {
 					for _, m := range g.Extremes() {
 						from.wanted[m.ID] = true
@@ -119,7 +123,7 @@ func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) 
 			}
 		}
 		s.strata = append(s.strata, from)
-		s.Findings = append(s.Findings, doctor.Found(d.URI())...)
+		s.found = append(s.found, doctor.Found(d.URI())...)
 		return nil
 	}
 }
@@ -136,7 +140,7 @@ func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
 	if rewards.N > 0 {
 		s.rewards[e] = rewards
 	}
-	s.Findings = append(s.Findings, doctor.Found(d.URI())...)
+	s.found = append(s.found, doctor.Found(d.URI())...)
 	return err
 }
 
@@ -147,7 +151,7 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains training.Training) {
 		doctor.Group(g, trains)
 		if first {
-			history.Offer(s.Lists, g)
+			history.Offer(s.Groups.Lists, g)
 		}
 	})
 	if err != nil {
@@ -155,8 +159,8 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	}
 	of := map[string][]*history.ShownGroup{}
 	if first && s.hasGroups() {
-		s.ListsEpoch = e
-		for _, l := range s.Lists {
+		s.Study.Epoch = e
+		for _, l := range s.Groups.Lists {
 			for _, g := range l.Groups {
 				of[g.GroupID] = append(of[g.GroupID], g)
 			}
@@ -171,15 +175,15 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 			}
 		}
 	})
-	s.Findings = append(s.Findings, doctor.Found(d.URI())...)
+	s.found = append(s.found, doctor.Found(d.URI())...)
 	return err
 }
 
-func (s *study) hasGroups() bool { return len(s.Lists[0].Groups) > 0 }
+func (s *study) hasGroups() bool { return len(s.Groups.Lists[0].Groups) > 0 }
 
 func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
-	if s.Funnel == nil {
-		s.Funnel, s.FunnelEpoch = history.FunnelOf(d), e
+	if s.funnel == nil {
+		s.funnel, s.funnelEpoch = history.FunnelOf(d), e
 	}
 	return nil
 }

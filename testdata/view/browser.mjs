@@ -55,7 +55,7 @@ export async function inspect({ page, faults, origin }) {
     const active = document.querySelector('main script:not([src^="/static/"]), main style, main iframe, main object, [onerror], [onload], [onclick], [style]')
     if (active) out.push(`has an active element or an inline style: ${active.outerHTML.slice(0, 80)}`)
     for (const a of document.querySelectorAll('a[href]')) if (!/^(https?:|data:)$/.test(a.protocol)) out.push(`links to ${a.protocol}`)
-    for (const i of document.querySelectorAll('img:not(main > figure img)')) if (!/^data:image\/(png|jpeg|gif|webp);/.test(i.src)) out.push(`shows an image of ${i.src.slice(0, 40)}`)
+    for (const i of document.querySelectorAll('img:not(main > figure img, #figures > figure img)')) if (!/^data:image\/(png|jpeg|gif|webp);/.test(i.src)) out.push(`shows an image of ${i.src.slice(0, 40)}`)
     for (const e of document.querySelectorAll('input:not([type=hidden]), select, button')) {
       if (!e.labels?.length && !e.getAttribute('aria-label') && !e.textContent.trim() && !e.title) out.push(`no label: ${e.outerHTML.slice(0, 80)}`)
     }

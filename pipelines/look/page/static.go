@@ -30,7 +30,7 @@ type Assets map[string]asset
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml"}
 
-// Embedded returns the files in folder static. The style begins with that of every page.
+// Embedded returns the files in folder static.
 func Embedded() Assets {
 	a := Assets{}
 	list, err := staticFiles.ReadDir("static")
@@ -45,9 +45,6 @@ func Embedded() Assets {
 		data, err := staticFiles.ReadFile("static/" + name)
 		if err != nil {
 			panic(err)
-		}
-		if name == "style.css" {
-			data = append([]byte(Style), data...)
 		}
 		a[name] = asset{Digest(data) + "/" + name, data}
 	}

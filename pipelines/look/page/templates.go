@@ -1,4 +1,4 @@
-// Package page is what pages for a browser have in common, those that package view serves and
+// Package page is what pages for a browser have in common, those that package serve serves and
 // the one that package report writes to a file: the templates and the style, and a message as
 // pages show it, with its parts, tokens and place in the tree. Texts of models and programs are
 // data: templates escape them, and Markdown becomes elements that can neither load nor run
@@ -20,14 +20,6 @@ import (
 
 //go:embed templates
 var files embed.FS
-
-// Style is the style of every page, and Reading that of pages with conversations, which follows it.
-var (
-	//go:embed page.css
-	Style string
-	//go:embed static/reading.css
-	Reading string
-)
 
 // Templates returns the templates that pages share: what they show of a run and of a
 // conversation. The functions show numbers, bands of 95 %, and short texts with their control

@@ -23,7 +23,6 @@ type Trajectory struct {
 	Answer     text.Piece
 	Messages   []*Message
 	Of         int // messages
-	LeftOut    int // messages
 	Candidates []Candidate
 	Artifacts  []Artifact
 }

@@ -11,20 +11,21 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 type epochModel struct {
 	Frame
-	epochRow
+	history.Epoch
+	Datasets   []*catalogue.Entry
 	Tiles      []history.Tile
 	Components []history.Tile
 	Problems   []string
 	Receipt    *receipts.Receipt
 	Funnel     *history.Funnel
-	Stops      []counted
-	Groups     *catalogue.Entry // the dataset of the lists
-	Lists      []*history.GroupList
+	Stops      []page.Counted
+	Groups     page.GroupLists
 }
 
 // number returns the epoch that a request names.
@@ -71,7 +72,7 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	}
 	one := []history.Epoch{m.Epoch}
 	m.Tiles, m.Components = history.Tiles(history.Run{Epochs: one}, s.prices.Of), history.Components(one)
-	m.epochRow.Epoch.Epoch = e
+	m.Epoch.Epoch = e
 	if err := m.read(r.Context(), s, catalogue.Finished(all[e])); err != nil || e == 0 {
 		return m, err
 	}
@@ -122,16 +123,16 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 		m.Funnel = history.FunnelOf(d)
 	}
 	if d := of[stages["rollout"]]; d != nil {
-		count := func() ([]counted, error) { return countStops(ctx, d) }
+		count := func() ([]page.Counted, error) { return countStops(ctx, d) }
 		if m.Stops, err = s.stops.Of(d.Ref("", "").Digest, count); err != nil {
 			return err
 		}
 	}
 	if d := of[stages["group"]]; d != nil {
-		m.Groups = stages["group"]
+		m.Groups.Key = stages["group"].Key
 		s.indexes.Begin(d) // its lists are usually next
 		read := func() ([]*history.GroupList, error) { return history.GroupLists(ctx, d) }
-		if m.Lists, err = s.lists.Of(d.Ref("", "").Digest, read); err != nil {
+		if m.Groups.Lists, err = s.lists.Of(d.Ref("", "").Digest, read); err != nil {
 			return err
 		}
 	}
@@ -144,7 +145,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 }
 
 // countStops counts a rollout's trajectories by the reason of their end.
-func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
+func countStops(ctx context.Context, d *dataset.Dataset) ([]page.Counted, error) {
 	type row struct {
 		StopReason string `parquet:"stop_reason,dict"`
 	}
@@ -154,5 +155,5 @@ func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
 			n[rows[0].StopReason] += int64(len(rows))
 			return nil
 		})
-	return sorted(n), err
+	return page.Sorted(n), err
 }

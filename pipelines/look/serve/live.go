@@ -25,8 +25,8 @@ type liveModel struct {
 	Self     string // URL of the page, with its filter
 	Poll     string // how often the page asks; "" when the dataset is complete
 	Tiles    []history.Tile
-	Failures []counted
-	Stops    []counted
+	Failures []page.Counted
+	Stops    []page.Counted
 	Attempts []*live.Attempt // the newest first
 	Of       int             // attempts that match
 	Class    string
@@ -110,7 +110,7 @@ func (m *liveModel) ByStop(name string) string { return m.url(m.Class, name, 0) 
 // fill adds what the journal holds.
 func (m *liveModel) fill(j *live.Journal, p history.Prices, now time.Time) {
 	all := j.Totals()
-	m.Failures, m.Stops = sorted(all.Classes), sorted(all.Stops)
+	m.Failures, m.Stops = page.Sorted(all.Classes), page.Sorted(all.Stops)
 	m.Tiles = j.Tiles(p, now)
 	var match []*live.Attempt
 	for _, a := range slices.Backward(j.Attempts) {

@@ -59,10 +59,10 @@ var templateFiles embed.FS
 // parse returns the template of each route: the layout with the page's blocks.
 func (s *Server) parse() (map[string]*template.Template, error) {
 	layout, err := page.Templates(template.FuncMap{"asset": s.static.URL, "link": page.Link, "open": linkOf, "epochLink": epochLink, "query": page.WithQuery,
-		"since": text.Since, "sorted": sorted, "json": asJSON,
+		"since": text.Since, "sorted": page.Sorted, "json": asJSON,
 		"value": func(v float64) string { return text.Number(notNaN(v)) }})
 	if err == nil {
-		layout, err = layout.ParseFS(templateFiles, "templates/layout.html")
+		layout, err = layout.ParseFS(templateFiles, "templates/frame.html")
 	}
 	if err != nil {
 		return nil, err

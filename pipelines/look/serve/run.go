@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -23,42 +23,7 @@ const maxEpochs = 500
 
 type runModel struct {
 	Frame
-	Root, Run  string
-	Tiles      []history.Tile
-	Figure     plot.FigureView
-	Problems   []string
-	Rows       []epochRow
-	RowsLeft   int
-	Components []history.Tile
-	Failures   []counted
-	Drops      []counted
-	Live       []*catalogue.Entry // rollouts that are not complete
-	Others     []*catalogue.Entry // outside of epochs
-}
-
-// epochRow is a row of the run's table.
-type epochRow struct {
-	history.Epoch
-	Known    bool // has figures, not only datasets
-	Datasets []*catalogue.Entry
-}
-
-// counted is a name with a number, such as a failure class.
-type counted struct {
-	Name string
-	N    int64
-}
-
-// sorted returns numbers by name, the largest first.
-func sorted(numbers map[string]int64) []counted {
-	var out []counted
-	for name, n := range numbers {
-		if n != 0 {
-			out = append(out, counted{name, n})
-		}
-	}
-	slices.SortFunc(out, func(a, b counted) int { return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name)) })
-	return out
+	Run page.Run
 }
 
 func (s *Server) runPage(r *http.Request) (any, error) {
@@ -69,7 +34,7 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 	if r.PathValue("run") == "" && len(l.Runs) > 1 {
 		return nil, elsewhere("/runs")
 	}
-	m := &runModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(storage.Join(s.root, l.Run)), Run: l.Run}
+	m := &runModel{Frame: Frame{Title: s.name()}}
 	if at := slices.Index(l.Runs, l.Run); len(l.Runs) > 1 {
 		m.Title, m.Trail = cmp.Or(l.Run, s.name()), s.trail("")
 		if at > 0 {
@@ -83,61 +48,52 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.fill(r.Context(), s, l, f.epochs); err != nil {
+	if err := m.fill(s, l, f.epochs); err != nil {
 		return nil, err
 	}
-	m.Problems = append(f.damaged, problems(l, "rollmill report '"+m.Root+"'", f.made, f.partial, f.left)...)
+	m.Run.Notes = append(f.damaged, problems(l, "rollmill report '"+m.Run.Root+"'", f.made, f.partial, f.left)...)
 	return m, nil
 }
 
 // fill adds the figures of the epochs and the datasets of all.
-func (m *runModel) fill(ctx context.Context, s *Server, l *catalogue.Listing, epochs []history.Epoch) error {
-	run := history.Run{Root: m.Root, Epochs: epochs}
+func (m *runModel) fill(s *Server, l *catalogue.Listing, epochs []history.Epoch) error {
+	run := history.Run{Root: storage.Redact(storage.Join(s.root, l.Run)), Epochs: epochs}
+	m.Run = page.RunOf(run, s.prices.Of)
 	if len(run.MeanRewards()) > 0 {
 		key, err := json.Marshal(run) // of another, the figure is drawn again
-		if err == nil {
-			m.Figure, err = s.figures.Of(string(key), func() (plot.FigureView, error) { return plot.RewardView(run) })
-		}
 		if err != nil {
 			return err
 		}
+		figure, err := s.figures.Of(string(key), func() (plot.FigureView, error) { return plot.RewardView(run) })
+		if err != nil {
+			return err
+		}
+		m.Run.Figures = []plot.FigureView{figure}
 	}
-	if len(epochs) > 0 {
-		m.Tiles, m.Components = history.Tiles(run, s.prices.Of), history.Components(epochs)
-	}
-	failures, drops := map[string]int64{}, map[string]int64{}
-	of := map[int]epochRow{}
+	rows := map[int]page.EpochRow{}
 	for _, e := range epochs {
-		of[e.Epoch] = epochRow{Epoch: e, Known: true}
-		add(failures, e.Failures)
-		add(drops, e.Drops)
+		rows[e.Epoch] = page.EpochRow{Epoch: e, Known: true, URL: epochLink(l.Run, e.Epoch)}
 	}
-	m.Failures, m.Drops = sorted(failures), sorted(drops)
-	found := l.Epochs()
-	m.Others = found[-1]
-	for e, datasets := range found {
-		if e >= 0 {
-			row := of[e]
-			row.Epoch.Epoch, row.Datasets = e, datasets
-			of[e] = row
+	for e, datasets := range l.Epochs() {
+		if _, known := rows[e]; e >= 0 && !known {
+			rows[e] = page.EpochRow{Epoch: history.Epoch{Epoch: e}, URL: epochLink(l.Run, e)}
 		}
 		for _, f := range datasets {
+			link := page.Hyperlink{Name: f.Key, URL: linkOf(f), Note: "last written " + text.Since(f.Changed) + " ago"}
 			if f.Live() {
-				m.Live = append(m.Live, f)
+				m.Run.Live = append(m.Run.Live, link)
+			}
+			if e < 0 {
+				m.Run.Others = append(m.Run.Others, link)
 			}
 		}
 	}
-	slices.SortFunc(m.Live, func(a, b *catalogue.Entry) int { return strings.Compare(a.Key, b.Key) })
-	rows := slices.SortedFunc(maps.Values(of), func(a, b epochRow) int { return cmp.Compare(b.Epoch.Epoch, a.Epoch.Epoch) })
-	m.Rows = rows[:min(len(rows), maxEpochs)]
-	m.RowsLeft = len(rows) - len(m.Rows)
-	return ctx.Err()
-}
-
-func add(to, from map[string]int64) {
-	for k, n := range from {
-		to[k] += n
+	slices.SortFunc(m.Run.Live, func(a, b page.Hyperlink) int { return strings.Compare(a.Name, b.Name) })
+	m.Run.Epochs = slices.SortedFunc(maps.Values(rows), func(a, b page.EpochRow) int { return cmp.Compare(b.Epoch.Epoch, a.Epoch.Epoch) })
+	if n := len(m.Run.Epochs) - maxEpochs; n > 0 {
+		m.Run.Epochs, m.Run.EpochsLeft = m.Run.Epochs[:maxEpochs], fmt.Sprintf("%d older epochs are not listed; %s is the page of the first.", n, epochLink(l.Run, 0))
 	}
+	return nil
 }
 
 // problems returns what a reader of the run should know first.

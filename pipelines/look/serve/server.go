@@ -60,7 +60,7 @@ type Server struct {
 	histories *kept.Values[found[map[int]history.Epoch]] // by the run and the time of its report
 	epochs    *kept.Values[history.Epoch]                // as manifests have them, by the keys and times of these
 	openings  *kept.Values[found[*dataset.Dataset]]      // by key and time
-	stops     *kept.Values[[]counted]                    // by the digest of a rollout
+	stops     *kept.Values[[]page.Counted]               // by the digest of a rollout
 	lists     *kept.Values[[]*history.GroupList]         // by the digest of groups
 	tasks     *kept.Values[[]string]                     // of two rollouts, by their digests
 	figures   *kept.Values[plot.FigureView]              // by the report of their run
@@ -81,7 +81,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		token: rand.Text(), static: page.Embedded(),
 		histories: kept.New[found[map[int]history.Epoch]](128), epochs: kept.New[history.Epoch](1 << 17),
-		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256), tasks: kept.New[[]string](256),
+		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]page.Counted](256), tasks: kept.New[[]string](256),
 		lists: kept.New[[]*history.GroupList](256), figures: kept.New[plot.FigureView](8), journals: kept.New[*live.Journal](4),
 		snapshots: kept.New[*dataset.Dataset](maxSnapshots)}
 	s.snapshots.Dropped = remove

@@ -1,0 +1,84 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/plot"
+)
+
+// Run is a run as pages show it: template "run". The viewer and the report make the same page of
+// it; what one of them does not know is left out.
+type Run struct {
+	Root              string
+	Time              time.Time   // of the last rollout
+	Notes             []string    // what a reader should know first
+	Live              []Hyperlink // rollouts under way
+	Tiles, Components []history.Tile
+	Figures           []plot.FigureView
+	Epochs            []EpochRow
+	EpochsLeft        string // which epochs are not among them
+	Failures, Drops   []Counted
+	Funnel            *history.Funnel // of the last epoch that was curated
+	FunnelEpoch       int
+	Study             *Study
+	Others            []Hyperlink // datasets outside of epochs
+}
+
+// Hyperlink is a link with what is said of it.
+type Hyperlink struct{ Name, URL, Note string }
+
+// EpochRow is a row of the run's table.
+type EpochRow struct {
+	history.Epoch
+	Known bool   // has figures, not only datasets
+	URL   string // "" for none
+}
+
+// Counted is a name with a number, such as a failure class.
+type Counted struct {
+	Name string
+	N    int64
+}
+
+// RunOf returns what the figures of epochs say of their run, without a table of them.
+func RunOf(run history.Run, price func(history.Cost) float64) Run {
+	out := Run{Root: run.Root}
+	if len(run.Epochs) > 0 {
+		out.Tiles, out.Components = history.Tiles(run, price), history.Components(run.Epochs)
+	}
+	failures, drops := map[string]int64{}, map[string]int64{}
+	for _, e := range run.Epochs {
+		for class, n := range e.Failures {
+			failures[class] += n
+		}
+		for rule, n := range e.Drops {
+			drops[rule] += n
+		}
+	}
+	out.Failures, out.Drops = Sorted(failures), Sorted(drops)
+	return out
+}
+
+// Handed returns what was submitted of the epochs in the table.
+func (r Run) Handed() (lines []string) {
+	for _, e := range r.Epochs {
+		lines = append(lines, e.Epoch.Handed()...)
+	}
+	return lines
+}
+
+// Sorted returns numbers by name, the largest first, without those that are 0.
+func Sorted(numbers map[string]int64) []Counted {
+	var out []Counted
+	for name, n := range numbers {
+		if n != 0 {
+			out = append(out, Counted{name, n})
+		}
+	}
+	slices.SortFunc(out, func(a, b Counted) int { return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name)) })
+	return out
+}
