@@ -59,3 +59,46 @@ func AppendNumber(dst []byte, f float64, bits int) []byte {
 	}
 	return dst
 }
+
+// ParseFloat32 is strconv.ParseFloat at 32 bits, and faster where decimal serves.
+func ParseFloat32(raw []byte) (float32, error) {
+	if f, ok := decimal(raw); ok {
+		return f, nil
+	}
+	f, err := strconv.ParseFloat(string(raw), 32)
+	return float32(f), err
+}
+
+// decimal divides the digits of a number without an exponent by a power of ten. It is not ok where its two rounding
+// errors at 64 bits may change the result at 32.
+func decimal(raw []byte) (f float32, ok bool) {
+	mantissa, digits, point := uint64(0), 0, -1
+	for i, c := range raw {
+		switch {
+		case c-'0' <= 9 && mantissa < 1e18:
+			mantissa = 10*mantissa + uint64(c-'0')
+			digits++
+		case c == '.' && point < 0:
+			point = digits
+		case c != '-' || i > 0:
+			return 0, false
+		}
+	}
+	fraction := 0
+	if point >= 0 {
+		fraction = digits - point
+	}
+	if digits == 0 || fraction >= len(tens) {
+		return 0, false
+	}
+	x := float64(mantissa) / tens[fraction]
+	if raw[0] == '-' {
+		x = -x
+	}
+	low := math.Float64bits(x) & (1<<29 - 1)
+	return float32(x), low-(1<<28-4) > 8 // else it is near to the midpoint of two floats
+}
+
+// tens are the powers of ten that are exact at 64 bits.
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+	1e17, 1e18, 1e19, 1e20, 1e21, 1e22}

@@ -139,7 +139,7 @@ func Elements(b []byte) iter.Seq[[]byte] {
 // Space returns the index of the first byte at or after b[i] that is not white
 // space.
 func Space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
 	return i

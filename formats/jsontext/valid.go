@@ -157,7 +157,12 @@ func (r *Reading) array(b []byte, i, depth int) int {
 		return i + 1
 	}
 	for {
-		if i = r.check(b, i, depth+1); i < 0 {
+		if i < len(b) && b[i]-'0' <= 9 && depth < MaxDepth { // in the longest lists
+			i = CheckNumber(b, i)
+		} else {
+			i = r.check(b, i, depth+1)
+		}
+		if i < 0 {
 			return -1
 		}
 		if i = Space(b, i); i >= len(b) {
@@ -174,33 +179,22 @@ func (r *Reading) array(b []byte, i, depth int) int {
 	}
 }
 
-// plainByte marks bytes that need no escape in a string.
-var plainByte = func() (t [256]bool) {
-	for c := 0x20; c < 256; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // CheckString returns the end of the string that begins at b[i], or -1.
 func CheckString(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
 	}
 	for i = plainBytes(b, i+1); i < len(b); i = plainBytes(b, i+1) {
-		if plainByte[b[i]] {
-			continue
-		}
-		switch b[i] {
-		case '"':
+		switch c := b[i]; {
+		case c == '"':
 			return i + 1
-		case '\\':
+		case c == '\\':
 			n := escape(b[i:])
 			if n == 0 {
 				return -1
 			}
 			i += n - 1
-		default:
+		case c < ' ':
 			return -1
 		}
 	}

@@ -117,7 +117,7 @@ func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 			}
 		case "choices":
 			found = true
-			for range c.elements {
+			for more := c.open('['); more; more = c.more(']') {
 				a.addChoice(c, count, see)
 				count++
 			}
@@ -244,8 +244,8 @@ func (c *Choice) Assemble() {
 // as NeMo's do.
 func (c *Choice) addDelta(at *cursor) (tokens bool) {
 	thought := false
-	for key := range at.members {
-		v := at.value()
+	for more := at.open('{'); more; more = at.more('}') {
+		key, v := at.key(), at.value()
 		if at.bad {
 			break
 		}

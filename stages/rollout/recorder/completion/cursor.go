@@ -2,10 +2,11 @@ package completion
 
 import "github.com/rollmill/rollmill/formats/jsontext"
 
-// cursor reads JSON that has not been validated, once, from the outside in: a
-// loop over members or elements stops at each value in turn, and the loop body
-// may take it, descend into it, or skip it. Invalid JSON sets bad and ends
-// every loop. Python's NaN, Infinity and -Infinity are values.
+// cursor reads JSON that has not been validated, once, from the outside in: a loop stops at each value in turn, and its
+// body takes it or descends into it. Invalid JSON sets bad and ends every loop. Python's NaN, Infinity and -Infinity
+// are values. A loop over a list, which reads any other value as an empty one:
+//
+//	for more := c.open('['); more; more = c.more(']') {
 type cursor struct {
 	b   []byte
 	i   int
@@ -38,13 +39,13 @@ func (c *cursor) fail() { c.bad, c.i = true, len(c.b) }
 // end reports whether only space follows.
 func (c *cursor) end() bool { return !c.bad && jsontext.Space(c.b, c.i) == len(c.b) }
 
-// members stops at each member's value; an empty loop for other kinds of value. A member that is hidden is cut
-// with the comma after it, or before it if another one stays before it.
+// members stops at each member's value, which the body of the loop may also skip; an empty loop for other kinds of
+// value. A member that is hidden is cut with the comma after it, or before it if another one stays before it.
 func (c *cursor) members(yield func(key []byte) bool) {
 	last, stays := 0, false
 	for more := c.open('{'); more; {
 		begins := c.i
-		key := jsontext.Key(c.key())
+		key := c.key()
 		from := c.i
 		if c.bad || !yield(key) {
 			return
@@ -80,6 +81,7 @@ func (c *cursor) visible() []byte {
 	return c.seen
 }
 
+// key reads a member's key up to its value.
 func (c *cursor) key() []byte {
 	from := c.i
 	to := jsontext.CheckString(c.b, from)
@@ -93,20 +95,7 @@ func (c *cursor) key() []byte {
 		return nil
 	}
 	c.i = jsontext.Space(c.b, colon+1)
-	return c.b[from:to]
-}
-
-// elements stops at each element; an empty loop for other kinds of value.
-func (c *cursor) elements(yield func() bool) {
-	for more := c.open('['); more; more = c.more(']') {
-		from := c.i
-		if !yield() || c.bad {
-			return
-		}
-		if c.i == from {
-			c.value()
-		}
-	}
+	return jsontext.Key(c.b[from:to])
 }
 
 // open steps into a list or object and reports whether it is not empty.

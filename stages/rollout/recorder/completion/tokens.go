@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -81,13 +80,8 @@ func (t *tokens) readIDs(from source, raw []byte) {
 		return
 	}
 	ids, ok := ParseIDs(raw)
-	if !ok {
-		t.ids[from].missing = true
-	}
-	t.ids[from].listed = true
-	for _, id := range ids {
-		t.addID(from, id)
-	}
+	f := &t.ids[from]
+	f.listed, f.missing, f.ids = true, f.missing || !ok, append(f.ids, ids...)
 }
 
 // addID adds an id, or notes that it is missing: -1.
@@ -112,11 +106,11 @@ func (t *tokens) readLogprobs(c *cursor) {
 			t.readEntries(c)
 		case "token_logprobs":
 			t.listed = true
-			for range c.elements {
+			for more := c.open('['); more; more = c.more(']') {
 				t.addLogprob(c.value())
 			}
 		case "tokens":
-			for range c.elements {
+			for more := c.open('['); more; more = c.more(']') {
 				v := c.value()
 				t.addID(inLogprobs, idInText(v))
 				t.addText(v)
@@ -131,7 +125,7 @@ func (t *tokens) readEntries(c *cursor) {
 		return
 	}
 	t.listed = true
-	for range c.elements {
+	for more := c.open('['); more; more = c.more(']') {
 		t.readEntry(c)
 	}
 }
@@ -140,15 +134,15 @@ func (t *tokens) readEntries(c *cursor) {
 func (t *tokens) readEntry(c *cursor) {
 	id, text := int32(-1), int32(-1)
 	found := false
-	for key := range c.members {
+	for more := c.open('{'); more; more = c.more('}') {
+		key, v := c.key(), c.value()
 		switch string(key) {
 		case "logprob":
-			t.addLogprob(c.value())
+			t.addLogprob(v)
 			found = true
 		case "id":
-			id = parseID(c.value())
+			id = parseID(v)
 		case "token":
-			v := c.value()
 			text = idInText(v)
 			t.addText(v)
 		}
@@ -171,11 +165,11 @@ func idInText(v []byte) int32 {
 var tokenIDPrefix = []byte(`"token_id:`)
 
 func (t *tokens) addLogprob(raw []byte) {
-	f, err := strconv.ParseFloat(string(raw), 32)
-	if t.invalid == "" && (err != nil || !(f <= 0) || math.IsInf(f, -1)) {
+	f, err := jsontext.ParseFloat32(raw)
+	if t.invalid == "" && (err != nil || !(f <= 0) || f < -math.MaxFloat32) {
 		t.invalid = fmt.Sprintf("logprob %d is %s", len(t.logprobs), raw[:min(len(raw), 40)])
 	}
-	t.logprobs = append(t.logprobs, float32(f))
+	t.logprobs = append(t.logprobs, f)
 }
 
 // readMetaInfo reads SGLang's [[logprob, id, text]…].
