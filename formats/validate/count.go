@@ -66,9 +66,9 @@ func PlaceOf(row int64, id, detail string) Place {
 	return Place{row, strings.Clone(id), strings.Clone(line(detail))}
 }
 
-// maxDetail is how many characters of a detail are kept: the end of a program's
-// stderr may be long.
-const maxDetail = 160
+// maxDetail is how many characters of a detail are kept, with the mark of a cut: the end of a
+// program's stderr may be long.
+const maxDetail = 161
 
 // line makes a text from the data one line of limited length.
 func line(text string) string {
