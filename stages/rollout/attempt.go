@@ -72,7 +72,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 // newAttempt returns what an agent gets to make a trajectory; session is nil if it asks no model.
 func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, session *recorder.Session) agents.Attempt {
 	o := &r.opts
-	a := agents.Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: t.Run, Epoch: int(t.Epoch), Generation: int(t.Generation)}
+	a := agents.Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Epoch: int(t.Epoch), Generation: int(t.Generation)}
 	if session == nil {
 		return a
 	}
@@ -98,8 +98,8 @@ var errTimeout = errors.New("the trajectory's time limit passed")
 // patience is how long an agent may take to return after its context ended.
 var patience = time.Minute
 
-// ask has the agent make the attempt. An agent that does not return when its
-// context ends is abandoned: no trajectory keeps the run from ending.
+// ask has the agent make the attempt. A panic fails this attempt alone. An agent that does not return
+// when its context ends is abandoned: no trajectory keeps the run from ending.
 func (r *runner) ask(ctx context.Context, a agents.Attempt) (agents.Result, error) {
 	type end struct {
 		result agents.Result
@@ -107,8 +107,14 @@ func (r *runner) ask(ctx context.Context, a agents.Attempt) (agents.Result, erro
 	}
 	ended := make(chan end, 1)
 	go func() {
-		result, err := safely(ctx, r.opts.Agent, a)
-		ended <- end{result, err}
+		var e end
+		defer func() {
+			if p := recover(); p != nil {
+				e.err = agents.Failf(outcomes.FailInternal, "the agent panicked: %v\n%s", p, debug.Stack())
+			}
+			ended <- e
+		}()
+		e.result, e.err = r.opts.Agent.Attempt(ctx, a)
 	}()
 	select {
 	case e := <-ended:
@@ -123,17 +129,6 @@ func (r *runner) ask(ctx context.Context, a agents.Attempt) (agents.Result, erro
 			"waited", patience)
 		return agents.Result{}, context.Cause(ctx)
 	}
-}
-
-// safely runs an attempt and turns a panic into a failure of this attempt
-// alone.
-func safely(ctx context.Context, agent agents.Agent, a agents.Attempt) (result agents.Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = agents.Failf(outcomes.FailInternal, "the agent panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return agent.Attempt(ctx, a)
 }
 
 // redact removes the process's secrets from a trajectory. A trajectory that

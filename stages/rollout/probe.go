@@ -142,7 +142,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	defer stop()
 	r := &runner{opts: o}
 	_, err = r.ask(begun, agents.Attempt{Example: o.hidden(e),
-		TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Run: o.Run, Epoch: o.AtEpoch(),
+		TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Epoch: o.AtEpoch(),
 		BaseURL: url, APIKey: agentKey, Model: cmp.Or(o.Model, "check")}) // a receipt may name the model only later
 	switch cause := context.Cause(begun); {
 	case called.Load():

@@ -56,7 +56,6 @@ type Description struct {
 type Attempt struct {
 	Example      formats.Example
 	TrajectoryID string
-	Run          string
 	Epoch        int
 	Generation   int
 	Seed         *int64 // of this trajectory; nil without a sampling seed

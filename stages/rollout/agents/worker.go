@@ -120,20 +120,18 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 	if a.err == nil {
 		return a.line, nil
 	}
+	if !errors.Is(a.err, errGone) {
+		w.Stop()
+		return nil, &Failure{outcomes.FailAgentOutput, a.err}
+	}
 	how := errGone
-	if errors.Is(a.err, errGone) {
-		select { // its own exit status is the cause, and not the signal that ends what is left of it
-		case <-w.process.Done():
-			how = cmp.Or(w.process.Err(), errGone)
-		case <-time.After(min(w.grace, time.Second)):
-		}
+	select { // its own exit status is the cause, and not the signal that ends what is left of it
+	case <-w.process.Done():
+		how = cmp.Or(w.process.Err(), errGone)
+	case <-time.After(min(w.grace, time.Second)):
 	}
 	w.Stop()
-	w.stderr.to(nil)
-	if errors.Is(a.err, errGone) {
-		return nil, &Failure{outcomes.FailAgentExit, exitError(w.name, how, errs)}
-	}
-	return nil, &Failure{outcomes.FailAgentOutput, a.err}
+	return nil, &Failure{outcomes.FailAgentExit, exitError(w.name, how, errs)}
 }
 
 var errGone = errors.New("the worker ended before it answered")

@@ -115,7 +115,7 @@ func AttemptAt(ctx context.Context, r *recorder.Recorder, a agents.Agent, e form
 	s := r.Begin(ctx, id, formats.GroupID(e.ID, 0))
 	seed := int64(e.Row)
 	result, err := a.Attempt(s.Context(), agents.Attempt{
-		Example: e, TrajectoryID: id, Run: "run", Seed: &seed, BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy",
+		Example: e, TrajectoryID: id, Seed: &seed, BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy",
 	})
 	return result, s.End(), err
 }

@@ -41,24 +41,25 @@ const (
 )
 
 type agent struct {
-	service agents.Service
+	address remote.Address
 	client  remote.Client
 }
 
 // Agent checks the address; nothing is sent there yet.
 func (s *Settings) Agent(context.Context, agents.Setup) (agents.Agent, error) {
-	service, err := s.Service("http")
+	address, err := s.Address("http")
 	if err != nil {
 		return nil, err
 	}
-	return &agent{service: service,
+	key := s.Key
+	return &agent{address: address,
 		client: remote.Client{HTTP: remote.NewHTTP(math.MaxInt), MaxBytes: maxAnswer, Explain: explain,
-			Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
+			Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
 
 func (a *agent) Describe() agents.Description {
 	const connections = 3 // to the service, from it to the recording proxy, and on to the engine
-	return agents.Description{Kind: "http", Params: a.service.Params(), OpenFiles: connections}
+	return agents.Description{Kind: "http", Params: agents.AddressParams(a.address), OpenFiles: connections}
 }
 
 func (a *agent) Close() error {
@@ -74,7 +75,7 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 		return agents.Result{}, err
 	}
 	body, err := remote.Retry(ctx, tries, first, func() (answer []byte, err error) {
-		_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.service.URL.String(),
+		_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.address.URL.String(),
 			Body: bytes.NewReader(task), Size: int64(len(task)), Type: "application/json", Limit: -1}, &answer)
 		return answer, err
 	})

@@ -51,7 +51,7 @@ func (a *agent) ask(ctx context.Context, at agents.Attempt, body []byte) (*strea
 func (a *agent) begin(ctx context.Context, at agents.Attempt, body []byte) (*http.Response, error) {
 	var last error
 	for _, route := range routes {
-		resp, err := a.post(ctx, a.service.URL.String()+route, at, body)
+		resp, err := a.post(ctx, a.address.URL.String()+route, at, body)
 		if err != nil {
 			return nil, err // not there, or away: asked again
 		}
@@ -75,7 +75,7 @@ func (a *agent) post(ctx context.Context, to string, at agents.Attempt, body []b
 		return nil, fault.Permanent(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	remote.Authorize(req, a.service.Key)
+	remote.Authorize(req, a.config.Key)
 	// workflows that keep a user's state start a new one
 	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID})
 	resp, err := a.client.Do(req)

@@ -80,7 +80,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 type agent struct {
 	config  Settings
 	setup   agents.Setup
-	service agents.Service // its URL has no route
+	address remote.Address // its URL has no route
 	body    *template.Template
 	result  jp.Expr // nil for the whole answer
 	client  *http.Client
@@ -92,16 +92,16 @@ const defaultBody = `{"input_message": {{json .question}}}`
 // Agent checks the address, the template and the path; nothing is sent yet.
 func (s *Settings) Agent(_ context.Context, set agents.Setup) (agents.Agent, error) {
 	c := *s
-	service, err := c.Service("nat")
+	address, err := c.Address("nat")
 	if err != nil {
 		return nil, err
 	}
-	if service.URL.RawQuery != "" {
+	if address.URL.RawQuery != "" {
 		return nil, agents.Usage("write http://HOST:PORT",
 			"agent nat: the URL has a query, which the server's routes do not support")
 	}
-	service.URL = base(service.URL)
-	a := &agent{config: c, setup: set, service: service, client: remote.NewHTTP(math.MaxInt)}
+	address.URL = base(address.URL)
+	a := &agent{config: c, setup: set, address: address, client: remote.NewHTTP(math.MaxInt)}
 	a.setup.TargetModel = cmp.Or(set.TargetModel, set.Model)
 	a.config.Request = cmp.Or(c.Request, defaultBody)
 	if a.body, err = agents.Template("--request", a.config.Request, "{{json .question}}"); err != nil {
@@ -130,7 +130,7 @@ func base(u *url.URL) *url.URL {
 }
 
 func (a *agent) Describe() agents.Description {
-	params := a.service.Params()
+	params := agents.AddressParams(a.address)
 	maps.Copy(params, map[string]any{"request": a.config.Request, "result_path": a.config.ResultPath,
 		"target_model": a.setup.TargetModel, "target_functions": a.setup.Functions, "no_logprobs": a.setup.NoLogprobs,
 		"accept_finish": a.setup.AcceptFinish, "train_alternatives": a.setup.TrainAlternatives})
