@@ -50,7 +50,6 @@ type RowsDigest struct {
 	rows   uint64
 }
 
-// Add adds one row's digest.
 func (d *RowsDigest) Add(row xxh3.Uint128) {
 	var carry uint64
 	d.lo, carry = bits.Add64(d.lo, row.Lo, 0)
@@ -81,10 +80,8 @@ func (d RowsDigest) String() string { return fmt.Sprintf("%d-%016x%016x", d.rows
 // Rows returns the number of rows that were added.
 func (d RowsDigest) Rows() int64 { return int64(d.rows) }
 
-// MarshalText writes String.
 func (d RowsDigest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads String.
 func (d *RowsDigest) UnmarshalText(b []byte) error {
 	var read RowsDigest
 	if _, err := fmt.Sscanf(string(b), "%d-%16x%16x", &read.rows, &read.hi, &read.lo); err != nil {
@@ -113,7 +110,6 @@ func PayloadDigest[T any](row *T) string {
 	return string(hex.AppendEncode(make([]byte, 0, 2*len(sum)), sum[:]))
 }
 
-// HasPayloadDigest reports whether t.PayloadDigest is set.
 func (t *Trajectory) HasPayloadDigest() bool { return len(t.PayloadDigest) == 32 }
 
 type part int
@@ -131,7 +127,6 @@ var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<
 
 func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf, n) }
 
-// digest returns the digest of a part of a row.
 func digest[T any](row *T, of part) xxh3.Uint128 {
 	h := hashers.Get().(*hasher)
 	defer hashers.Put(h)

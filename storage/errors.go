@@ -100,7 +100,6 @@ func (f *failure) Unwrap() []error { return f.errs }
 // Fault returns the hint of the place; the kind is that of the error below.
 func (f *failure) Fault() (fault.Kind, string) { return fault.Failed, f.hint }
 
-// failed returns a failure for an error of a step at a place.
 func failed(step, uri string, err error) error {
 	f := &failure{text: step + ": " + err.Error(), errs: []error{err}, hint: advice(uri, err)}
 	if kind := kindOf(err); kind != nil && !errors.Is(err, kind) {

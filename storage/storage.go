@@ -90,7 +90,6 @@ func (b *Bucket) WithMeter(m Meter) *Bucket {
 // slash.
 func (b *Bucket) URI() string { return b.uri }
 
-// Local returns the folder of a bucket on a local disk, and whether it is one.
 func (b *Bucket) Local() (string, bool) { return b.disk, b.disk != "" }
 
 // begin starts every operation on a key.

@@ -3,7 +3,6 @@ package chat
 // Fields are the fields of a message that not every format has a place for.
 type Fields uint8
 
-// The fields.
 const (
 	HoldsName Fields = 1 << iota
 	HoldsReasoning

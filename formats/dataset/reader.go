@@ -57,7 +57,6 @@ func (p *partReading[T]) close() {
 // partReader returns a reader of rows [first, first+rows) of a part.
 type partReader[T any] func(f *parquet.File, first, rows int64) (rowReader[T], error)
 
-// rowReader reads rows in order.
 type rowReader[T any] interface {
 	Read(rows []T) (int, error)
 	Skip(rows int64) error
@@ -248,7 +247,6 @@ func (r *Reader[T]) Done(row int64, texts bool) {
 	}
 }
 
-// place returns where a part is.
 func (d *Dataset) place(p manifest.Part) string { return storage.Join(d.Bucket.URI(), p.Name) }
 
 // fetchAhead is how many bytes of a part in an object store are in memory while
@@ -333,7 +331,6 @@ func (r *Reader[T]) advance() error {
 	return r.closePart()
 }
 
-// Close releases the reader.
 func (r *Reader[T]) Close() error {
 	for _, of := range r.begun {
 		of.close()
@@ -352,7 +349,6 @@ func (r *Reader[T]) closePart() error {
 	return err
 }
 
-// Take reads n rows.
 func (r *Reader[T]) Take(n int64) ([]T, error) {
 	rows, err := reader.ReadAll(func(rows []T) (int, error) {
 		k, err := r.Read(rows[:min(n, int64(len(rows)))])

@@ -14,7 +14,6 @@ type RowCheck struct {
 	rows int64
 }
 
-// NewRowCheck returns a check that has seen no rows.
 func NewRowCheck(d *Dataset) *RowCheck { return &RowCheck{d: d} }
 
 // Add counts the next rows.

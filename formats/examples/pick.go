@@ -61,7 +61,6 @@ func newPicker(name string, o Options) (*picker, error) {
 		answers: filled{name: o.Names.Answer}, said: filled{name: o.Names.GeneratedAnswer}}, err
 }
 
-// add spools one row.
 func (p *picker) add(l records.Record) error {
 	row := p.report.Rows
 	p.report.Rows++

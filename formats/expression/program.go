@@ -102,7 +102,6 @@ func (e *Evaluations) Run(env any) (any, error) {
 	return out, err
 }
 
-// End ends the evaluations.
 func (e *Evaluations) End() {
 	e.m.ctx = nil
 	e.p.machines.Put(e.m)

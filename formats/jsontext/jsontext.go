@@ -16,7 +16,6 @@ import (
 // Raw is JSON text, which is written as it is: json.RawMessage, for columns.
 type Raw string
 
-// MarshalJSON returns the text.
 func (r Raw) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
 // UnmarshalJSON keeps the text.

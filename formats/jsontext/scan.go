@@ -76,7 +76,6 @@ func (o *Object) Drop(key string) bool {
 	return gone
 }
 
-// Bytes returns the object as JSON.
 func (o Object) Bytes() []byte {
 	size := 2
 	for _, m := range o {
@@ -218,7 +217,6 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// IsTrue reports whether a value is true.
 func IsTrue(raw []byte) bool { return string(raw) == "true" }
 
 // Compact returns valid JSON without space between its parts.

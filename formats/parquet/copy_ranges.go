@@ -52,7 +52,6 @@ func (c *chunk) appendPages(b *batch, pages []selectedPage) error {
 	return nil
 }
 
-// rangeData is the bytes of a range.
 type rangeData struct {
 	data *[]byte
 	err  error

@@ -238,7 +238,6 @@ func (w *Writer[T]) flush() error {
 	return nil
 }
 
-// awaitRowGroup waits for the row group that is ending.
 func (w *Writer[T]) awaitRowGroup() error {
 	if w.ending == nil {
 		return nil

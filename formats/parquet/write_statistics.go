@@ -113,7 +113,6 @@ func (b *bounds) strings(text []byte, offsets []uint32, n int) {
 	}
 }
 
-// statistics returns the statistics of the whole chunk.
 func (c *chunk) statistics() format.Statistics {
 	s := format.Statistics{NullCount: c.nulls}
 	for _, b := range c.bounds {

@@ -74,7 +74,6 @@ func (g *columnBuffer) appendReps(to []byte) []byte {
 	return r.out
 }
 
-// appendDefs appends the definition levels.
 func (g *columnBuffer) appendDefs(to []byte) []byte {
 	r := levelRuns{out: to}
 	for _, n := range g.lengths {

@@ -18,7 +18,6 @@ func Of[N int | int32 | int64 | float64](n N, noun string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + noun
 }
 
-// many returns the plural of a noun.
 func many(noun string) string {
 	stem, y := strings.CutSuffix(noun, "y")
 	switch {

@@ -99,7 +99,6 @@ func (s File) wantJSON() string {
 	return "the json format is an array of records [{…}, …] or a map of columns; for one object a line " + s.asLines()
 }
 
-// textError returns the error of reading the file's text.
 func (s File) textError(err error) error {
 	switch {
 	case errors.Is(err, errNotUTF8):

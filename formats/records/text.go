@@ -49,7 +49,6 @@ func (t *text) more() bool {
 	return n > 0
 }
 
-// failed reports whether reading the text failed.
 func (t *text) failed() bool { return t.err != nil && t.err != io.EOF }
 
 // skip goes on, and returns what it skipped.

@@ -17,7 +17,6 @@ type Counts struct {
 	Tokens int64            `json:"tokens,omitempty"` // rows that lost their token ids and logprobs
 }
 
-// Add adds other counts.
 func (c *Counts) Add(other Counts) {
 	for name, n := range other.Found {
 		c.found(name, n)

@@ -68,10 +68,8 @@ func FindKey(row any) (found Key, ok bool) {
 	return found, ok
 }
 
-// Keyless returns a text without keys.
 func Keyless(text string) string { return allKeys().text(text, &Counts{}) }
 
-// first returns the first key in a text.
 func (r *Rules) first(text string) (name string, ok bool) {
 	if spans := r.spans(text); len(spans) > 0 {
 		return spans[0].name, true

@@ -194,7 +194,6 @@ func reported(form *regexp.Regexp, text string, at int, found func(from, to int)
 	return at + len(m)
 }
 
-// digits returns the digits in a text.
 func digits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {

@@ -63,7 +63,6 @@ var placeholders = []string{"empty", "none", "null", "true", "false", "test", "d
 	"not-needed", "no-key",
 	"no-key-required", "sk-no-key-required", "sk-no-key", "unused", "changeme", "placeholder"}
 
-// IsPlaceholder reports whether a key is a placeholder that is not secret.
 func IsPlaceholder(value string) bool {
 	return len(value) < minLength || slices.Contains(placeholders, strings.ToLower(value))
 }

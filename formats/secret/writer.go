@@ -18,7 +18,6 @@ type Writer struct {
 	buf []byte
 }
 
-// NewWriter returns a Writer that writes to w.
 func (s *Set) NewWriter(w io.Writer) *Writer { return &Writer{set: s, w: w} }
 
 // Write never writes a value, even if it arrives in several writes.

@@ -37,7 +37,6 @@ func merge[R sorted[R]](from []*bufio.Reader, begin func(*bufio.Reader) R, yield
 	return nil
 }
 
-// runs is a heap.
 type runs[R sorted[R]] []R
 
 func (m runs[R]) Len() int           { return len(m) }

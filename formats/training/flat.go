@@ -31,7 +31,6 @@ type AdvantageSize struct {
 	Loss     bool    // a message has a loss that no advantage multiplies
 }
 
-// Add adds a trajectory.
 func (s *AdvantageSize) Add(own *float64, messages []MessageAdvantage, losses []MessageLoss) {
 	if own != nil {
 		if !s.Own {

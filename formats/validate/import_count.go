@@ -17,7 +17,6 @@ const maxImported = 64
 // set is a set of checks, by their place in imported.
 type set uint64
 
-// setOf returns the set of one check.
 func setOf(name string) set {
 	return 1 << slices.IndexFunc(imported, func(c Check) bool { return c.Name == name })
 }
@@ -50,7 +49,6 @@ func (s set) blocked() (u uses) {
 	return u
 }
 
-// tally counts rows.
 type tally struct {
 	rows   int64
 	groups int64
@@ -117,7 +115,6 @@ func (sc *SourceCheck) count() (*tally, error) {
 	return &c.tally, err
 }
 
-// end counts the rows of the group.
 func (c *counter) end() {
 	rows := c.facts
 	if len(rows) == 0 {

@@ -65,7 +65,6 @@ type sourcePlace struct {
 
 func (p sourcePlace) String() string { return p.File + p.within() }
 
-// within returns the place within its file.
 func (p sourcePlace) within() string {
 	if p.Line > 0 {
 		return fmt.Sprintf(":%d", p.Line)

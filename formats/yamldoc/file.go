@@ -22,7 +22,6 @@ type File struct {
 // At returns the place of a node: NAME:LINE.
 func (f File) At(n *yaml.Node) string { return fmt.Sprintf("%s:%d", f.Name, n.Line) }
 
-// Refuse returns an error about a node.
 func (f File) Refuse(n *yaml.Node, hint, format string, args ...any) error {
 	return f.Fail(f.At(n), hint, fmt.Sprintf(format, args...))
 }
@@ -91,7 +90,6 @@ func (f File) expand(n, of *yaml.Node, copied *int) error {
 	return nil
 }
 
-// Null reports whether a node is nil or null.
 func Null(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.Tag == "!!null"
 }

@@ -62,7 +62,6 @@ func sweep(dir string) {
 	}
 }
 
-// locked opens and locks a folder.
 func locked(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

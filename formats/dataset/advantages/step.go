@@ -11,7 +11,6 @@ import (
 // Step is a training.BatchStep whose moments are known. A nil one changes nothing.
 type Step struct{ shift, divisor float64 }
 
-// Apply returns the advantage after the step.
 func (s *Step) Apply(advantage *float64) *float64 {
 	if s == nil || advantage == nil {
 		return advantage

@@ -36,7 +36,6 @@ func Of(ctx context.Context, d *dataset.Dataset) (*Source, error) {
 // Part says how much of each row is read.
 type Part bool
 
-// The parts of rows.
 const (
 	Whole Part = true
 	Head  Part = false // without the payload: the conversation, the example

@@ -65,7 +65,6 @@ func (m *Manifest) TableOf(name string) (t Table, ok bool) {
 	return t, ok
 }
 
-// KindOf returns the row kind of a table.
 func (m *Manifest) KindOf(table string) schema.Kind {
 	if table == "" {
 		return m.Kind

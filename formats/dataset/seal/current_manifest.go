@@ -44,7 +44,6 @@ func (c *Current) Replaced(name string) bool {
 		!slices.ContainsFunc(c.Manifest.StoredParts(), func(p manifest.Part) bool { return p.Name == name })
 }
 
-// readFile reads a manifest or a record.
 func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error) {
 	data, err := b.Read(ctx, key)
 	if errors.Is(err, storage.ErrTooLarge) {

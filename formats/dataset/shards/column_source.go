@@ -26,7 +26,6 @@ type ColumnSource struct {
 	common any // *parquet.Common of f and the rows that have its columns
 }
 
-// sourceGroup is a row group.
 type sourceGroup struct {
 	first, rows int64
 	part, index int // in the part

@@ -189,5 +189,4 @@ func (s *Shard) Underway(ctx context.Context) (*seal.Underway, error) {
 	return seal.UnderwayOf(ctx, s.bucket, s.build)
 }
 
-// Failures returns the failures of the shard's dataset.
 func (s *Shard) Failures() *dataset.Failures { return dataset.NewFailures(s.bucket, s.secrets) }

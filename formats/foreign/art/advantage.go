@@ -43,7 +43,6 @@ type Drift struct {
 	example                    string
 }
 
-// Add compares one group.
 func (d *Drift) Add(rows []formats.Trajectory) {
 	d.groups++
 	rewards := make([]float64, len(rows))

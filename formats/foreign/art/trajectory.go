@@ -223,7 +223,6 @@ func (b *builder) exchange(raw []byte) {
 	b.answers(response, call)
 }
 
-// call returns the call of an exchange.
 func (b *builder) call(o, request, response jsontext.Object) formats.Call {
 	usage := must.Object("usage", response.Get("usage"))
 	call := formats.Call{Target: true, PolicyVersion: b.version, Model: must.Text("model", response.Get("model")),

@@ -87,7 +87,6 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
 	return x
 }
 
-// versionOf returns the minor version of a document.
 func versionOf(o jsontext.Object) (minor int) {
 	v := o.Get("schema_version")
 	text := jsontext.Unquote(v)

@@ -35,7 +35,6 @@ func (r *run) systemPrompt(extra jsontext.Object, steps []byte) {
 	}
 }
 
-// roles are the roles by the source of a step.
 var roles = map[string]string{"system": "system", "user": "user", "agent": "assistant"}
 
 func (r *run) step(raw []byte) {
@@ -239,7 +238,6 @@ func (b *builder) subagent(doc []byte) {
 	b.Meta.OfMessage(first, "subagent_trajectory", o.Bytes())
 }
 
-// toolsOf returns the tools on offer.
 func toolsOf(agent, extra jsontext.Object) string {
 	if agent.Has("tool_definitions") {
 		return value.Tools(agent.Get("tool_definitions"))

@@ -43,7 +43,6 @@ var byColumn = func() map[string]field {
 	return all
 }()
 
-// split finds the columns.
 func (r *row) split() {
 	value.Members(r.Record, func(key, v []byte) {
 		if string(v) != "null" {
@@ -135,7 +134,6 @@ func (r *row) text(f field) string {
 	return ""
 }
 
-// id returns a column that is an id.
 func (r *row) id(f field) string {
 	text := value.ID(r.columns[f].value)
 	r.columns[f].read = text != ""

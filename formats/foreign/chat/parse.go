@@ -198,7 +198,6 @@ func (r *row) stepwise() []importers.Item {
 	return items
 }
 
-// rewardOf returns the reward of a label.
 func rewardOf(label bool) float64 {
 	if label {
 		return 1
@@ -228,7 +227,6 @@ func (r *row) append(c *Reader, f field, sampled bool) {
 	}
 }
 
-// listOf is the function listOf of a field.
 func (r *row) listOf(f field) (list []byte, plain string) {
 	defer r.in(f)
 	return listOf(r.Record, r.take(f))
@@ -289,7 +287,6 @@ func (r *row) finish(x *importers.Item, c *Reader) {
 	x.Row.Metadata = m.String()
 }
 
-// setTokens sets the tokens of the answers.
 func (r *row) setTokens(c *Reader, t *formats.Trajectory) {
 	if len(c.Calls) > 0 && r.has(finishReason) {
 		c.Messages[lastSampled(c)].FinishReason = r.text(finishReason)

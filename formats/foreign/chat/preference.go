@@ -236,7 +236,6 @@ func (r *row) answerOf(c *Reader, before, answer part, s side) {
 	}
 }
 
-// within reads the column of a field.
 func (r *row) within(f field, read func()) {
 	defer r.in(f)
 	read()
@@ -321,7 +320,6 @@ func (r *row) completion(c *Reader, i int, raw []byte) (rank float64) {
 // reads adds a message as input, and reports whether it is one.
 func (c *Reader) reads(raw []byte) bool { return must.Try(func() { c.AddMessage(raw, false) }) }
 
-// elements returns the elements of a list.
 func elements(list []byte) [][]byte { return slices.Collect(jsontext.Elements(list)) }
 
 // sameJSON reports whether values are equal but for space.

@@ -10,7 +10,6 @@ import (
 // Credit is how finely a format says what of a trajectory trains how much.
 type Credit int
 
-// The credits.
 const (
 	NoCredit       Credit = iota // its reader trains by none, or it holds every column
 	OfTrajectories               // one advantage, or the reward from which the trainer computes it

@@ -30,7 +30,6 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// Format is a format of rows.
 type Format struct {
 	Name  string
 	Help  string // a lower-case phrase: whose rows they are
@@ -129,7 +128,6 @@ func Reads(files []File) func(name string) bool {
 // Source is what the rows of a format are made from.
 type Source string
 
-// The sources.
 const (
 	Groups Source = "groups"
 	Rows   Source = "trajectories"     // each alone

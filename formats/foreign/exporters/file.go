@@ -12,7 +12,6 @@ import (
 // Extension is the extension of a file's name.
 type Extension string
 
-// The extensions.
 const (
 	JSONL       Extension = ".jsonl"
 	Parquet     Extension = ".parquet"
@@ -39,7 +38,6 @@ func (f Format) Open(e Extension) func(io.Writer) Sink {
 	return f.Other
 }
 
-// File is a file of a format.
 type File struct {
 	Name      string // NAME, the format's, for its first file; NAME.EXT for another
 	File      string // the name of the file, or of the folder
@@ -104,7 +102,6 @@ func (f Format) Describe() string {
 	return fmt.Sprintf("%s (%s)", what, files)
 }
 
-// FormatsOf returns the formats of some files.
 func FormatsOf(files []File) (out []Format) {
 	for _, f := range files {
 		out = append(out, f.Format)

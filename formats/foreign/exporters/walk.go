@@ -86,7 +86,6 @@ func (w *Walk) Group(rows []formats.Trajectory, to func(of Source, x Item, reaso
 	return failed
 }
 
-// named returns the rows with these ids.
 func named(rows []formats.Trajectory, ids ...string) (out []formats.Trajectory) {
 	for i := range rows {
 		if slices.Contains(ids, rows[i].TrajectoryID) {

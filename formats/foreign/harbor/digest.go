@@ -33,10 +33,8 @@ func ignored(name string) bool {
 		slices.Contains([]string{".pyc", ".swp", ".swo"}, path.Ext(name))
 }
 
-// TestsDir returns the folder of the tests.
 func (t Task) TestsDir() string { return filepath.Join(t.Dir, "tests") }
 
-// Tests returns the files of the tests.
 func (t Task) Tests() ([]File, error) { return files(t.TestsDir()) }
 
 // EnvironmentDir returns the folder of the Dockerfile.

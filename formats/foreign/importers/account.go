@@ -30,7 +30,6 @@ type Account struct {
 	ok     bool // the record gave trajectories
 }
 
-// Limits of an account.
 const (
 	MaxPaths  = 10_000    // members at others are not counted
 	maxNames  = 100       // of an object below the record; one with more has data for names

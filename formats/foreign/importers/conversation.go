@@ -68,7 +68,6 @@ func (c *Conversation) add(m *formats.Message) int {
 	return len(c.Messages) - 1
 }
 
-// Into sets the conversation of a row.
 func (c *Conversation) Into(row *formats.Trajectory) {
 	row.Messages, row.Calls, row.ToolSets = c.Messages, c.Calls, c.ToolSets
 }

@@ -71,7 +71,6 @@ func Document(f File, yield func(Record) bool) error {
 	return err
 }
 
-// ReadDocument reads a whole file.
 func ReadDocument(f File) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(records.File{Name: f.Name, R: f.R, Size: f.Size,
 		Buffer: int(min(f.Size+1, 1<<20))}.Reader(), MaxDocument+1))

@@ -21,7 +21,6 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Format is a foreign format.
 type Format struct {
 	Name       string
 	Help       string                 // a lower-case phrase: whose files they are

@@ -18,7 +18,6 @@ func (r *Room) Reset() {
 	r.calls.reset()
 }
 
-// Items returns a list of n items.
 func (r *Room) Items(n int) []Item {
 	if r == nil {
 		return make([]Item, n)

@@ -72,7 +72,6 @@ func fail(field string, v []byte, want string) {
 	Fail("%s is %s, not %s", field, importers.Brief(v), want)
 }
 
-// Text reads a string.
 func Text(field string, v []byte) string {
 	if missing(field, v, '"', "a text") {
 		return ""
@@ -88,7 +87,6 @@ func ID(field string, v []byte) string {
 	return Text(field, v)
 }
 
-// Object reads an object.
 func Object(field string, v []byte) jsontext.Object {
 	if missing(field, v, '{', "an object") {
 		return nil

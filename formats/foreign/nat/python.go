@@ -95,7 +95,6 @@ func (p *printer) list(closing, begin, end byte, element func()) {
 	p.bad = true
 }
 
-// quoted reads a text in quotes.
 func (p *printer) quoted() {
 	quote := p.text[p.at]
 	var b strings.Builder

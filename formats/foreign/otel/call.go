@@ -22,7 +22,6 @@ type call struct {
 	failure         string
 }
 
-// readCall reads the span of a call.
 func readCall(s *sourceSpan) *call {
 	c := &call{}
 	c.content(s)
@@ -162,7 +161,6 @@ func (c *call) ofEvents(s *sourceSpan) {
 	}
 }
 
-// bodyKeys are the members of a body.
 var bodyKeys = []string{"role", "content", "tool_calls", "id", "name", "message", "finish_reason", "index"}
 
 // eventBody returns the body of an event; in the attributes of one of a span, or
@@ -184,7 +182,6 @@ func eventBody(e event) jsontext.Object {
 	return o
 }
 
-// choiceMessage returns the message of a choice.
 func choiceMessage(o jsontext.Object) []byte {
 	m := jsontext.ParseObject(decoded(o.Get("message")))
 	if m == nil {

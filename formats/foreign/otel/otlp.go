@@ -30,7 +30,6 @@ const (
 
 const statusError = 2
 
-// Span is a span of a trace.
 type Span struct {
 	TraceID    ID          `json:"traceId"`
 	SpanID     ID          `json:"spanId"`
@@ -44,7 +43,6 @@ type Span struct {
 	Status     *Status     `json:"status,omitempty"`
 }
 
-// Event is an event of a span.
 type Event struct {
 	Time       Nanos       `json:"timeUnixNano"`
 	Name       string      `json:"name"`

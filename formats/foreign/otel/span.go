@@ -53,7 +53,6 @@ func (s *sourceSpan) text(keys ...string) string {
 	return ""
 }
 
-// readSpan reads a span of OTLP.
 func readSpan(raw []byte) *sourceSpan {
 	o := must.Object("a span", raw)
 	s := &sourceSpan{id: spanID(first(o, "spanId", "span_id")),

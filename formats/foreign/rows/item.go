@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// set sets what belongs to an item.
 func (r *row) set(x *importers.Item) {
 	t := &x.Row
 	if r.values["epoch"] != nil {

@@ -35,7 +35,6 @@ func (r *row) add(key, v []byte) {
 	}
 }
 
-// column reads the value of a column.
 func (r *row) column(name string, read func(v []byte)) {
 	defer func() {
 		if v := recover(); v != nil {

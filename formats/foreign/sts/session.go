@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// line is a line of a session.
 type line struct {
 	number int // from 1
 	raw    []byte
@@ -22,7 +21,6 @@ func (l *line) read(with func(l *line)) {
 	with(l)
 }
 
-// kind returns the line's type.
 func (l *line) kind() string { return jsontext.Unquote(l.Get("type")) }
 
 // session builds the trajectory of a session.
@@ -72,7 +70,6 @@ func (s *session) other(l *line) { s.others = append(s.others, l.raw) }
 
 func (s *session) time(v []byte) { s.Times.Add(value.Micros(v)) }
 
-// item returns the trajectory.
 func (s *session) item() importers.Item {
 	row := &s.found.Row
 	if len(s.others) > 0 {

@@ -83,7 +83,6 @@ func OpenEcho(src io.ReaderAt, size int64, name string) (*Echo, error) {
 	return f, f.index()
 }
 
-// Rows returns the number of rows.
 func (f *Echo) Rows() int64 { return f.rows.Rows() }
 
 // Columns returns the columns that have a value in any row.

@@ -168,7 +168,6 @@ func (b *batch) masked(dst, yes, no []byte) []byte {
 	return dst
 }
 
-// list begins a list.
 func list(dst []byte, n int) []byte { return msgp.AppendArrayHeader(dst, uint32(n)) }
 
 func float(v float64) []byte { return msgp.AppendFloat64(nil, v) }

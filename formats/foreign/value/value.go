@@ -97,7 +97,6 @@ func Context(r *importers.Record) jsontext.Object {
 	return Object(r, r.Context)
 }
 
-// OrNull returns a value, null for a missing one.
 func OrNull(v []byte) []byte {
 	if len(v) == 0 {
 		return []byte("null")

@@ -29,7 +29,6 @@ type Budget struct {
 	Rows  int64 // of used: memory of returned rows, which is released when the next call begins
 }
 
-// NewBudget returns the budget of one reader of the file.
 func (f *File) NewBudget() *Budget { return &Budget{limit: f.Budget} }
 
 // Acquire counts memory before it is allocated.

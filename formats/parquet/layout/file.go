@@ -112,7 +112,6 @@ func (f *File) WithoutMetadata() *File { return f.bare }
 // Name returns the name of the file in errors.
 func (f *File) Name() string { return f.name }
 
-// Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.Meta.NumRows }
 
 // FooterDigest returns the SHA-256 of the footer: see Writer.FooterDigest.

@@ -99,7 +99,6 @@ func (a *jsonScan) Next() (row json.RawMessage, err error) {
 	return b, nil
 }
 
-// nextRowGroup begins the next row group.
 func (a *jsonScan) nextRowGroup() error {
 	if a.rowGroup >= 0 {
 		for _, c := range a.leaves {

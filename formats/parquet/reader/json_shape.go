@@ -38,7 +38,6 @@ func newShape(root *layout.Node, unread *[]jsontext.Lost) (*shape, error) {
 	return s, s.add(root.Children, nil, unread)
 }
 
-// add adds the members of a shape.
 func (s *shape) add(columns []*layout.Node, path []string, unread *[]jsontext.Lost) error {
 	for _, n := range columns {
 		m, err := shapeOf(n, append(path[:len(path):len(path)], n.Name))
