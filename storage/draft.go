@@ -88,9 +88,6 @@ func bare(err error) error {
 	return err
 }
 
-// ReadAt reads back what was written.
-func (d *Draft) ReadAt(p []byte, off int64) (int, error) { return d.file.ReadAt(p, off) }
-
 // Create makes the draft visible under key, or returns ErrExist. After ErrExist
 // the draft is unchanged and can be created under another key.
 func (d *Draft) Create(ctx context.Context, key string) error { return d.publish(ctx, "create", key) }

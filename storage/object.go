@@ -18,8 +18,7 @@ func (b *Bucket) Write(ctx context.Context, key string, data []byte) error {
 }
 
 // put ends a draft of the data.
-func (b *Bucket) put(ctx context.Context, key string, data []byte, end func(*Draft, context.Context,
-	string) error) error {
+func (b *Bucket) put(ctx context.Context, key string, data []byte, end func(*Draft, context.Context, string) error) error {
 	if err := checkKey(key); err != nil {
 		return b.fail("create", "", err)
 	}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -19,10 +20,7 @@ import (
 func Template(messages []Message, marked bool) (out []jsontext.Raw, reason string) {
 	for i := range messages {
 		made, why := messages[i].template(marked)
-		out = append(out, made)
-		if reason == "" {
-			reason = why
-		}
+		out, reason = append(out, made), cmp.Or(reason, why)
 	}
 	return out, reason
 }

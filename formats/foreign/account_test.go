@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
@@ -117,7 +118,7 @@ func TestSecretsAreWithheld(t *testing.T) {
 		data := strings.Replace(string(file), c.in, c.in+secrets, 1)
 		f := Importers[slices.IndexFunc(Importers, func(f importers.Format) bool { return f.Name == c.format })]
 		withheld := 0
-		for p, err := range f.All(importers.File{Name: c.path, R: strings.NewReader(data), Size: int64(len(data)), Options: &importers.Options{}}) {
+		for p, err := range foreigntest.All(f, importers.File{Name: c.path, R: strings.NewReader(data), Size: int64(len(data)), Options: &importers.Options{}}) {
 			if err = cmp.Or(err, p.Err); err != nil {
 				t.Fatalf("%s: %v", c.path, err)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
@@ -266,7 +267,7 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 func outcome(t testing.TB, format, name string, data []byte, columns map[string]string) (text, skipped string, refused error) {
 	f := &Importers[slices.IndexFunc(Importers, func(f importers.Format) bool { return f.Name == format })]
 	var rows []formats.Trajectory
-	for p, err := range f.All(importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data)), Options: &importers.Options{Map: columns}}) {
+	for p, err := range foreigntest.All(*f, importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data)), Options: &importers.Options{Map: columns}}) {
 		if err = cmp.Or(err, p.Err); err != nil {
 			return "", "", err
 		}

@@ -77,7 +77,7 @@ func first(t *testing.T, format, name string, data []byte) error {
 	t.Helper()
 	for i := range Importers {
 		if f := &Importers[i]; f.Name == format {
-			for p, err := range f.All(importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data)),
+			for p, err := range foreigntest.All(*f, importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data)),
 				Options: &importers.Options{}}) {
 				if err = cmp.Or(err, p.Err); err != nil {
 					if p.Err != nil {

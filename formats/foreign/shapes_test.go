@@ -48,7 +48,7 @@ func TestShapes(t *testing.T) {
 func shape(t *testing.T, format, name string, data []byte, columns map[string]string) string {
 	f := &Importers[slices.IndexFunc(Importers, func(f importers.Format) bool { return f.Name == format })]
 	var b strings.Builder
-	for p, err := range f.All(importers.File{Name: name, R: strings.NewReader(string(data)), Size: int64(len(data)), Options: &importers.Options{Map: columns}}) {
+	for p, err := range foreigntest.All(*f, importers.File{Name: name, R: strings.NewReader(string(data)), Size: int64(len(data)), Options: &importers.Options{Map: columns}}) {
 		if err != nil || p.Err != nil {
 			fmt.Fprintln(&b, "refused:", err, p.Err)
 			continue

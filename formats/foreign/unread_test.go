@@ -12,13 +12,14 @@ import (
 	"github.com/rollmill/rollmill/formats/chat/trainset"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
 // imported returns the rows of a file of chat messages.
 func imported(t testing.TB, name, data string, columns map[string]string) (rows []formats.Trajectory) {
 	t.Helper()
-	for p, err := range chat.Importer.All(importers.File{Name: name, R: strings.NewReader(data), Size: int64(len(data)),
+	for p, err := range foreigntest.All(chat.Importer, importers.File{Name: name, R: strings.NewReader(data), Size: int64(len(data)),
 		Options: &importers.Options{Map: columns}}) {
 		if err = cmp.Or(err, p.Err); err != nil {
 			t.Fatalf("%v\n%s", err, data)
@@ -202,7 +203,7 @@ func TestTokensOfEachAnswer(t *testing.T) {
 		"[1 2] [3 4] [-0.5 -1] [5] [6] [-2]" {
 		t.Error(got)
 	}
-	for p, err := range chat.Importer.All(importers.File{Name: "x.jsonl", R: strings.NewReader(strings.Replace(row, "],[6]]", "]]", 1)), Options: &importers.Options{}}) {
+	for p, err := range foreigntest.All(chat.Importer, importers.File{Name: "x.jsonl", R: strings.NewReader(strings.Replace(row, "],[6]]", "]]", 1)), Options: &importers.Options{}}) {
 		if err = cmp.Or(err, p.Err); err == nil || !strings.Contains(err.Error(), `"completion_token_ids" has tokens of 1 answer, but the row has 2 sampled messages`) {
 			t.Error(err)
 		}

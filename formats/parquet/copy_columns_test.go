@@ -77,7 +77,7 @@ func columnsCopied(t *testing.T, file *layout.File, groups [][]formats.Member) [
 	}
 	var out bytes.Buffer
 	w := NewWriter[formats.Member](&out)
-	for i, n := range file.RowGroups() {
+	for i, n := range rowGroups(file) {
 		var rows []formats.Member
 		var ends []int
 		for int64(len(rows)) < n {
@@ -133,7 +133,7 @@ func TestDamagedColumnsAreNotCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := file.RowGroups()[0]
+		n := rowGroups(file)[0]
 		err = NewWriter[formats.Score](&bytes.Buffer{}).CopyColumns(common, 0, flat(scores())[:n], []int{int(n)})
 		if err == nil || !strings.Contains(err.Error(), layout.ColumnName(file.Leaves[c].Path)) {
 			t.Errorf("column %d: %v", c, err)

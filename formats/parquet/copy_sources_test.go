@@ -45,14 +45,14 @@ func TestCopyFromSeveralFiles(t *testing.T) {
 			}
 			sameRows(t, flat(groups), read[formats.Trajectory](t, out.Bytes(), 0, w.Rows()))
 			f, at := opened(t, out.Bytes()), int64(0)
-			for _, n := range f.RowGroups() {
+			for _, n := range rowGroups(f) {
 				if !slices.Contains(starts, at) {
 					t.Errorf("a row group begins at row %d, inside a group", at)
 				}
 				at += n
 			}
-			if len(f.RowGroups()) > 2*len(base.RowGroups())+2 {
-				t.Errorf("%d row groups; the base has %d", len(f.RowGroups()), len(base.RowGroups()))
+			if len(rowGroups(f)) > 2*len(rowGroups(base))+2 {
+				t.Errorf("%d row groups; the base has %d", len(rowGroups(f)), len(rowGroups(base)))
 			}
 			if !Copyable[formats.Trajectory](f) {
 				t.Fatal("a copy cannot be copied")

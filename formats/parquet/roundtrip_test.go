@@ -137,7 +137,7 @@ func TestThinRowsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, []int64{4095, 4095, 810}, f.RowGroups()) // groups of 3 in row groups of at most 4096
+	same(t, []int64{4095, 4095, 810}, rowGroups(f)) // groups of 3 in row groups of at most 4096
 }
 
 func TestAFewColumns(t *testing.T) {

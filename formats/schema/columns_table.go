@@ -193,9 +193,8 @@ var candidateColumns = slices.Concat([]Column{
 	{Path: "content", Type: str, Meaning: "the alternative's text", Heavy: true},
 	{Path: "score", Type: f64, Meaning: "the agent's score of it, higher is better", Null: "not scored"},
 	{Path: "metadata", Type: str, Meaning: "a JSON object", Null: "nothing"},
-	{Path: "reason", Type: str,
-		Meaning: "why it is kept: " + oneOf(outcomes.CandidateReasons) +
-			" (another choice of one call, or an answer after which the agent asked again); it is not trained",
+	{Path: "reason", Type: str, Meaning: "why it is kept: " + oneOf(outcomes.CandidateReasons) +
+		" (another choice of one call, or an answer after which the agent asked again); it is not trained",
 		Null: "the agent scored it"},
 	{Path: "reasoning", Type: str, Meaning: "as the message's", Null: "none", Heavy: true},
 }, toolCallColumns, []Column{
@@ -235,9 +234,8 @@ var memberColumns = slices.Concat(
 	advantageColumns,
 	lossColumns,
 	[]Column{
-		{Path: "no_advantage", Type: str,
-			Meaning: "why advantage is null: " +
-				oneOf([]string{training.NoAdvantageFailed, training.NoAdvantageUnscored, training.NoAdvantageSingleton}), Null: "there is one"},
+		{Path: "no_advantage", Type: str, Meaning: "why advantage is null: " +
+			oneOf([]string{training.NoAdvantageFailed, training.NoAdvantageUnscored, training.NoAdvantageSingleton}), Null: "there is one"},
 	},
 )
 

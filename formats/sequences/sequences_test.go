@@ -297,7 +297,7 @@ func TestWeights(t *testing.T) {
 		t.Fatal("no trajectory has two sequences")
 	}
 	for _, per := range sequences.Pers {
-		for _, by := range sequences.Aggregates {
+		for _, by := range []sequences.Aggregate{sequences.TokenMean, sequences.SequenceMean, sequences.TrajectoryMean} {
 			var all, plain float64
 			worth := map[string]float64{} // of each thing that is worth the same
 			for i, list := range batch {

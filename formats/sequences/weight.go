@@ -25,9 +25,6 @@ const (
 	TrajectoryMean Aggregate = "trajectory mean"
 )
 
-// Aggregates lists them.
-var Aggregates = []Aggregate{TokenMean, SequenceMean, TrajectoryMean}
-
 // Totals count a batch.
 type Totals struct {
 	Trajectories int64 `json:"trajectories"` // that give sequences

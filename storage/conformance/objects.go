@@ -46,18 +46,13 @@ func replacing(t T, b *storage.Bucket) {
 	wantKeys(t, b, "", "a")
 }
 
-// A draft is invisible to others, its owner can read it, and it leaves nothing
-// behind.
+// A draft is invisible to others, and leaves nothing behind.
 func drafts(t T, b *storage.Bucket) {
 	d, err := b.Draft(t.Context())
 	must(t, err)
 	for _, part := range []string{"one ", "two ", "three"} {
 		_, err := io.WriteString(d, part)
 		must(t, err)
-	}
-	back := make([]byte, 3)
-	if _, err := d.ReadAt(back, 4); err != nil || string(back) != "two" {
-		t.Errorf("read back %q, %v", back, err)
 	}
 	wantKeys(t, b, "")
 	must(t, d.Create(t.Context(), "named/late"))

@@ -12,8 +12,7 @@ import (
 // parts outside the dataset.
 func (m *Manifest) check(place string) error {
 	bad := func(format string, args ...any) error {
-		return fault.Invalid(place, "put the file back, or make the dataset again", nil,
-			"damaged: "+format, args...)
+		return fault.Invalid(place, "put the file back, or make the dataset again", nil, "damaged: "+format, args...)
 	}
 	if m.Run.ID != "" && !m.Run.Valid() {
 		return bad("the id of its run is %q, not 32 hexadecimal digits", m.Run.ID)

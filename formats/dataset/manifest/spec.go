@@ -75,10 +75,10 @@ func (s Spec) Identity() string {
 // values that the config file expanded from the environment. The identity is
 // that of the original spec.
 func (s Spec) Redacted(set *secret.Set) Spec {
-	if !set.Settings().Known() {
+	settings := set.Settings()
+	if !settings.Known() {
 		return s
 	}
-	settings := set.Settings()
 	if s.Params != nil {
 		var params map[string]any
 		if unmarshal(encode(s.Params), &params) == nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
@@ -27,7 +28,7 @@ func TestCompact(t *testing.T) {
 			strings.Repeat("x", 1<<20), strings.Repeat(`"$0",`, 300)), `its data have more than 256 MiB`},
 	} {
 		var got []string
-		for p, err := range Importer.All(importers.File{Name: "x.jsonl", R: strings.NewReader(c.line), Size: int64(len(c.line)), Options: &importers.Options{}}) {
+		for p, err := range foreigntest.All(Importer, importers.File{Name: "x.jsonl", R: strings.NewReader(c.line), Size: int64(len(c.line)), Options: &importers.Options{}}) {
 			if err != nil || p.Err != nil {
 				got = append(got, fmt.Sprint(err, p.Err))
 				continue

@@ -74,7 +74,7 @@ func groups(t *testing.T) (out [][]formats.Trajectory) {
 
 func items(t *testing.T, name string, data []byte) (out []importers.Item) {
 	t.Helper()
-	for p, err := range Importer.All(importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data))}) {
+	for p, err := range foreigntest.All(Importer, importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data))}) {
 		if err != nil || p.Err != nil || p.Losses != nil {
 			t.Fatal(err, p.Err, p.Losses)
 		}

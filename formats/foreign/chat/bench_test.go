@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
@@ -60,7 +61,7 @@ func BenchmarkImportChat(b *testing.B) {
 	since := processor(b)
 	for b.Loop() {
 		n := 0
-		for p, err := range chat.Importer.All(importers.File{Name: "x.jsonl", R: bytes.NewReader(file),
+		for p, err := range foreigntest.All(chat.Importer, importers.File{Name: "x.jsonl", R: bytes.NewReader(file),
 			Size: int64(len(file))}) {
 			if err != nil || p.Err != nil {
 				b.Fatal(err, p.Err)

@@ -78,11 +78,7 @@ func (m *message) set(key, v []byte, c *Reader) (known bool) {
 		}
 		return true
 	case "tool_call_ids": // of SWE-agent
-		var ids [][]byte
-		for id := range jsontext.Elements(v) {
-			ids = append(ids, id)
-		}
-		if len(ids) == 1 && ids[0][0] == '"' && m.ToolCallID == "" {
+		if ids := elements(v); len(ids) == 1 && ids[0][0] == '"' && m.ToolCallID == "" {
 			m.ToolCallID, known = jsontext.Unquote(ids[0]), true
 		}
 		return known

@@ -72,16 +72,14 @@ func (w *Walk) Group(rows []formats.Trajectory, to func(of Source, x Item, reaso
 		}
 	}
 	if w.pairs != nil {
-		failed = errors.Join(failed,
-			w.pairs.Of(rows, func(p trainset.Preference, reason string) error {
-				return give(Pairs, Item{Pair: p, Rows: named(rows, p.ChosenID, p.RejectedID)}, reason)
-			}))
+		failed = errors.Join(failed, w.pairs.Of(rows, func(p trainset.Preference, reason string) error {
+			return give(Pairs, Item{Pair: p, Rows: named(rows, p.ChosenID, p.RejectedID)}, reason)
+		}))
 	}
 	if w.labels != nil {
-		failed = errors.Join(failed,
-			w.labels.Of(rows, func(u trainset.Unpaired, reason string) error {
-				return give(Labels, Item{Single: u, Rows: named(rows, u.TrajectoryID)}, reason)
-			}))
+		failed = errors.Join(failed, w.labels.Of(rows, func(u trainset.Unpaired, reason string) error {
+			return give(Labels, Item{Single: u, Rows: named(rows, u.TrajectoryID)}, reason)
+		}))
 	}
 	return failed
 }

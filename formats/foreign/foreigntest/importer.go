@@ -39,7 +39,7 @@ func Importer(t *testing.T, f importers.Format, o importers.Options, files ...st
 // Rows returns every item of a file as text for people, and its errors.
 func Rows(f importers.Format, o importers.Options, path string, data []byte) string {
 	var b []byte
-	for p, err := range f.All(importerFile(f, path, data, &o)) {
+	for p, err := range All(f, importerFile(f, path, data, &o)) {
 		switch {
 		case err != nil:
 			return string(b) + "file: " + strings.ReplaceAll(err.Error(), path, filepath.Base(path)) + "\n"
@@ -112,7 +112,7 @@ func damaged(t *testing.T, f importers.Format, o importers.Options, path string,
 // Check imports a file and reports rows that a dataset must not hold.
 func Check(t *testing.T, f importers.Format, o importers.Options, path string, data []byte) {
 	t.Helper()
-	for p, err := range f.All(importerFile(f, path, data, &o)) {
+	for p, err := range All(f, importerFile(f, path, data, &o)) {
 		if err != nil {
 			if !strings.Contains(err.Error(), path) {
 				t.Errorf("the error does not name the file: %v", err)

@@ -11,7 +11,6 @@ package importers
 import (
 	"fmt"
 	"io"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -272,22 +271,6 @@ func Placed(v any, format string, args ...any) any {
 		return refusal{fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), r.error)}
 	}
 	return v
-}
-
-// All converts the records of a file one after the other. An error ends it: the
-// file cannot be read.
-func (f *Format) All(file File) iter.Seq2[Parsed, error] {
-	return func(yield func(Parsed, error) bool) {
-		for r, err := range f.Records.All(file) {
-			if err != nil {
-				yield(Parsed{}, err)
-				return
-			}
-			if !yield(f.Convert(r), nil) {
-				return
-			}
-		}
-	}
 }
 
 // At returns the place of a record in a file, for messages.

@@ -87,7 +87,7 @@ func items(t *testing.T, o importers.Options, path string) (out []importers.Item
 		f.Companions = append(f.Companions,
 			importers.Companion{Name: filepath.Base(name), Read: func() ([]byte, error) { return os.ReadFile(name) }})
 	}
-	for p, err := range Importer.All(f) {
+	for p, err := range foreigntest.All(Importer, f) {
 		if err != nil || p.Err != nil {
 			t.Fatal(err, p.Err)
 		}
@@ -186,7 +186,7 @@ func TestFailedItemsHaveNoReward(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := 0
-	for p := range Importer.All(importers.File{Name: "items.json", R: bytes.NewReader(data), Size: int64(len(data)),
+	for p := range foreigntest.All(Importer, importers.File{Name: "items.json", R: bytes.NewReader(data), Size: int64(len(data)),
 		Companions: []importers.Companion{{Name: "x_output.json", Read: func() ([]byte, error) {
 			return []byte(`{"eval_output_items":[{"id":"a_rep1","score":0.0},{"id":5,"score":0.5}]}`), nil
 		}}}}) {
@@ -216,7 +216,7 @@ func FuzzScores(f *testing.F) {
 	item := []byte(`{"id":"sum-1_rep0","generated_answer":"4","intermediate_steps":[]}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := importers.Companion{Name: "x_output.json", Read: func() ([]byte, error) { return data, nil }}
-		for p, err := range Importer.All(importers.File{Name: "f.jsonl", R: bytes.NewReader(item), Size: int64(len(item)),
+		for p, err := range foreigntest.All(Importer, importers.File{Name: "f.jsonl", R: bytes.NewReader(item), Size: int64(len(item)),
 			Companions: []importers.Companion{c}}) {
 			if err != nil {
 				if !strings.Contains(err.Error(), "x_output.json") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
@@ -15,7 +16,7 @@ func imported(t *testing.T, lines ...string) (messages map[string]int, failed er
 	t.Helper()
 	data := strings.Join(lines, "\n")
 	messages = map[string]int{}
-	for p, err := range Importer.All(importers.File{Name: "f.jsonl", R: strings.NewReader(data), Size: int64(len(data))}) {
+	for p, err := range foreigntest.All(Importer, importers.File{Name: "f.jsonl", R: strings.NewReader(data), Size: int64(len(data))}) {
 		if err != nil {
 			return messages, err
 		}

@@ -58,7 +58,7 @@ func TestParquetRowsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []formats.Trajectory
-	for p, err := range rows.Importer.All(importers.File{Name: "x.parquet", R: bytes.NewReader(file.Bytes()),
+	for p, err := range foreigntest.All(rows.Importer, importers.File{Name: "x.parquet", R: bytes.NewReader(file.Bytes()),
 		Size: int64(file.Len())}) {
 		if err != nil || p.Err != nil || len(p.Losses) > 0 {
 			t.Fatal(err, p.Err, p.Losses)

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -36,10 +37,6 @@ func (r *row) add(key, v []byte) {
 }
 
 func (r *row) column(name string, read func(v []byte)) {
-	defer func() {
-		if v := recover(); v != nil {
-			panic(importers.Placed(v, "column %q", r.Column(name)))
-		}
-	}()
+	defer must.At("column %q", r.Column(name))
 	read(r.values[name])
 }

@@ -3,6 +3,7 @@ package rows
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -70,23 +71,18 @@ func (r *row) list(to reflect.Value, path string, v []byte) {
 	if v[0] != '[' || !jsontext.Valid(v) {
 		must.Fail("it is %s, not a list", importers.Brief(v))
 	}
-	n := 0
-	for range jsontext.Elements(v) {
-		n++
-	}
-	to.Set(reflect.MakeSlice(to.Type(), n, n))
-	n = 0
+	n, all := 0, slices.Collect(jsontext.Elements(v))
+	to.Set(reflect.MakeSlice(to.Type(), len(all), len(all)))
 	defer func() {
 		if v := recover(); v != nil {
 			panic(importers.Placed(v, "element %d", n))
 		}
 	}()
-	for e := range jsontext.Elements(v) {
-		if string(e) == "null" {
+	for ; n < len(all); n++ {
+		if string(all[n]) == "null" {
 			must.Fail("it is null")
 		}
-		r.value(to.Index(n), path, e)
-		n++
+		r.value(to.Index(n), path, all[n])
 	}
 }
 
@@ -101,14 +97,16 @@ func (r *row) members(to reflect.Value, path string, v []byte) {
 	if path == "candidates" {
 		to.Set(reflect.ValueOf(formats.Candidate{Message: -1}))
 	}
+	fields := schema.FieldsOf(to.Type())
 	for key, v := range jsontext.Members(v) {
-		f, ok := member(to.Type(), string(key))
-		if !ok {
+		at := slices.IndexFunc(fields, func(f schema.Field) bool { return f.Name == string(key) })
+		if at < 0 {
 			if string(v) != "null" {
 				r.Lose(path+"."+string(key), "there is no such column")
 			}
 			continue
 		}
+		f := fields[at]
 		if path == "candidates" && f.Name == "tool_calls" {
 			calls, rest, err := chat.ToolCalls(v, r.Record)
 			if err != nil {
@@ -127,13 +125,4 @@ func (r *row) members(to reflect.Value, path string, v []byte) {
 func (r *row) member(to reflect.Value, f schema.Field, path string, v []byte) {
 	defer must.In(f.Name)
 	r.value(f.In(to), path+"."+f.Name, v)
-}
-
-func member(t reflect.Type, name string) (schema.Field, bool) {
-	for _, f := range schema.FieldsOf(t) {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return schema.Field{}, false
 }

@@ -154,8 +154,7 @@ func (g *graphReader) branch(parent int64, sampled bool) string {
 }
 
 // answer adds an answer with its call and its tokens.
-func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32,
-	logprobs []float32) {
+func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) {
 	c := g.calls[int64(at)]
 	call := g.call(c)
 	m.FinishReason = jsontext.Unquote(c.Get("finish_reason"))

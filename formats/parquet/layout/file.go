@@ -127,15 +127,6 @@ func (f *File) KeyValue(key string) string {
 	return ""
 }
 
-// RowGroups returns the number of rows of each row group.
-func (f *File) RowGroups() []int64 {
-	out := make([]int64, len(f.Meta.RowGroups))
-	for i := range out {
-		out[i] = f.Meta.RowGroups[i].NumRows
-	}
-	return out
-}
-
 // Names returns the names of the columns of a row, and of its groups of columns.
 func (f *File) Names() (out []string) {
 	for _, c := range f.Root.Children {
