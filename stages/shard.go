@@ -7,8 +7,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// arrayIndexes are the variables in which schedulers give the index of this
-// task of n.
+// arrayIndexes are the variables in which schedulers give the index of this task of n.
 var arrayIndexes = []struct {
 	name  string
 	array string // prefix of the variables MIN, MAX and COUNT of an array, which may begin anywhere and have gaps
@@ -74,9 +73,8 @@ func firstIndex(array string, n int, lookup func(string) (string, bool)) (int, e
 	}
 }
 
-// arrayIndex reads the index from the scheduler's environment. Two that
-// disagree are an error: a wrong guess would process one shard twice and
-// another never.
+// arrayIndex reads the index from the scheduler's environment. Two that disagree are an error: a
+// wrong guess would process one shard twice and another never.
 func arrayIndex(n int, lookup func(string) (string, bool)) (int, error) {
 	found, by := -1, ""
 	for _, a := range arrayIndexes {

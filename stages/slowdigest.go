@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// SlowDigest replaces the value of a variable or a setting that must be
-// distinguished from other values but not stored. It is slow on purpose (tens
-// of milliseconds) and differs by name, so that values cannot be looked up in a
-// table. A value that is easy to guess can still be found from it: it protects
-// keys, not four digits.
+// SlowDigest replaces the value of a variable or a setting that must be distinguished from other
+// values but not stored. It is slow on purpose (tens of milliseconds) and differs by name, so
+// that values cannot be looked up in a table. A value that is easy to guess can still be found
+// from it: it protects keys, not four digits.
 func SlowDigest(name, value string) string {
 	sum, err := pbkdf2.Key(sha256.New, value, []byte("rollmill "+name), rounds, 16)
 	if err != nil {

@@ -1,10 +1,8 @@
-// Package stages defines the input and the guarantees of every stage of the
-// epoch.
+// Package stages defines the input and the guarantees of every stage of the epoch.
 //
-// A stage is a function Run(ctx, Options) (Report, error) in its own folder: it
-// reads datasets, writes one new dataset, and reports. Stages meet only through
-// datasets and never import one another. Running a stage twice has the effect
-// of running it once.
+// A stage is a function Run(ctx, Options) (Report, error) in its own folder: it reads datasets,
+// writes one new dataset, and reports. Stages meet only through datasets and never import one
+// another. Running a stage twice has the effect of running it once.
 //
 // To add a stage: a folder with Options, whose Validate reports invalid options
 // before any work, and Run; tests that two shards give the rows of one and that

@@ -13,10 +13,9 @@ import (
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
-// WordFile returns the regular file in dir that a word of a program's arguments
-// names: the word itself, or FILE of FILE:NAME, as in python -m rollmill
-// reward.py:brevity. It returns the word if there is none. Identities hold the
-// content of these files.
+// WordFile returns the regular file in dir that a word of a program's arguments names: the word
+// itself, or FILE of FILE:NAME, as in python -m rollmill reward.py:brevity. It returns the word
+// if there is none. Identities hold the content of these files.
 func WordFile(dir, word string) string {
 	if colon := strings.LastIndexByte(word, ':'); colon > 0 && !isFile(dir, word) && isFile(dir, word[:colon]) {
 		return word[:colon]

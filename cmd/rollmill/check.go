@@ -227,9 +227,8 @@ func trainedModel(t receipts.Target) string {
 	return ""
 }
 
-// sameModel reports whether an engine's model name can refer to a trainer's
-// model: engines append the step, and the name of a fine-tuned model contains that
-// of its base.
+// sameModel reports whether an engine's model name can refer to a trainer's model: engines
+// append the step, and the name of a fine-tuned model contains that of its base.
 func sameModel(sampled, trained string) bool {
 	return receipts.Policy{Model: trained}.Names(sampled) || strings.HasPrefix(sampled, "ft:"+trained)
 }

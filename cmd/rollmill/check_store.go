@@ -17,8 +17,7 @@ import (
 // swaps lists the cases that new datasets do without.
 var swaps = []string{"one winner", "swapping", "one swap", "content returns", "big races"}
 
-// checkStore runs the conformance suite in a new folder under uri, and removes the
-// folder.
+// checkStore runs the conformance suite in a new folder under uri, and removes the folder.
 func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	root, err := storage.Open(ctx, uri)
 	if err != nil {

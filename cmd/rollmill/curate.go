@@ -134,8 +134,7 @@ func (c *curateSettings) options(ctx context.Context, s *cli.Session) (curate.Op
 	return o, err
 }
 
-// funnel prints what the rules dropped. With --log-format json only the report
-// has it.
+// funnel prints what the rules dropped. With --log-format json only the report has it.
 func funnel(s *cli.Session, steps []decision.FunnelStep) {
 	var b strings.Builder
 	if !s.LogJSON && decision.WriteFunnel(&b, steps) == nil && b.Len() > 0 {

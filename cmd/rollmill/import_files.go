@@ -20,9 +20,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// importFiles lists the files that --in names, in the order of the flags and
-// then of their names. A folder stands for the files in it, at any depth, that
-// the format reads.
+// importFiles lists the files that --in names, in the order of the flags and then of their
+// names. A folder stands for the files in it, at any depth, that the format reads.
 func importFiles(ctx context.Context, uris []string, format *importers.Format) (manifest.Ref, []convert.File, error) {
 	ref := manifest.Ref{Role: "source"}
 	if len(uris) == 0 {

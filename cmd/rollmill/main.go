@@ -1,10 +1,9 @@
 // Command rollmill turns an agent's runs into training data, one epoch at a
 // time: rollout, score, group, curate, submit.
 //
-// This package is the commands: each file says what its command is called, what
-// it needs and what it prints. The work is done by the packages under stages and
-// pipelines; flags, help, the config file and exit codes are package cli's, which
-// also says how to add a command.
+// This package is the commands: each file says what its command is called, what it needs and
+// what it prints. The work is done by the packages under stages and pipelines; flags, help, the
+// config file and exit codes are package cli's, which also says how to add a command.
 package main
 
 import (

@@ -100,10 +100,9 @@ func serveFor(ctx context.Context, s *cli.Session, server *sandbox.Server, l net
 	return err
 }
 
-// shell runs a shell command on our streams. When ctx ends it sends SIGTERM, and
-// kills the command 10 seconds later. pass names the variables that the command
-// gets although they are named like secrets. The shell is the system's, also where
-// the PATH has none.
+// shell runs a shell command on our streams. When ctx ends it sends SIGTERM, and kills the
+// command 10 seconds later. pass names the variables that the command gets although they are
+// named like secrets. The shell is the system's, also where the PATH has none.
 func shell(ctx context.Context, s *cli.Session, command string, pass []string, env ...string) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err

@@ -250,8 +250,7 @@ func (v *shownRun) writeText(w io.Writer) error {
 	return err
 }
 
-// warnUnnamed warns of part files in the dataset's folder that do not belong to
-// it.
+// warnUnnamed warns of part files in the dataset's folder that do not belong to it.
 func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
 	names, err := seal.UnnamedAt(ctx, uri)
 	if err != nil || len(names) == 0 {

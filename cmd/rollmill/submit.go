@@ -48,8 +48,7 @@ reads. Without --backend it writes files for trainers elsewhere.
 	Body: cli.With(newSubmitSettings, runSubmit),
 }
 
-// submitSettings are the settings of submit, with the backend, its input and
-// its outputs.
+// submitSettings are the settings of submit, with the backend, its input and its outputs.
 type submitSettings struct {
 	Stage   submit.Options
 	Backend backend
@@ -96,9 +95,8 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Monitored)
 }
 
-// options returns the options of the stage, without its input and Env. ledger and
-// out are the URIs of the ledger and of the receipt, where the file backend also
-// puts its files.
+// options returns the options of the stage, without its input and Env. ledger and out are the
+// URIs of the ledger and of the receipt, where the file backend also puts its files.
 func (c *submitSettings) options(ctx context.Context, ledger, out string) (submit.Options, error) {
 	o := c.Stage
 	o.Out, o.Run, o.Overwrite = out, c.Place.Run, c.Replace

@@ -38,8 +38,7 @@ on.
 	Body: cli.With(newTrainSettings, runTrain),
 }
 
-// trainSettings are the settings of train itself; those of the stages are in
-// their sections.
+// trainSettings are the settings of train itself; those of the stages are in their sections.
 type trainSettings struct {
 	Epochs     int
 	Interval   *int

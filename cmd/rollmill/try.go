@@ -38,8 +38,7 @@ the trainer, as train does, unless rollout.url and rollout.model are set.
 	Body:        cli.With(func() *trySettings { return &trySettings{Attempts: 4, Examples: 1} }, runTry),
 }
 
-// trySettings are the settings of try itself; those of the stages are in their
-// sections.
+// trySettings are the settings of try itself; those of the stages are in their sections.
 type trySettings struct {
 	Attempts, Examples int
 	Policy             string
@@ -102,8 +101,7 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 	return o, err
 }
 
-// lastPolicy returns the policy after the run's last epoch, nil for a run without a
-// receipt.
+// lastPolicy returns the policy after the run's last epoch, nil for a run without a receipt.
 func (c *trySettings) lastPolicy(ctx context.Context) (*receipts.Policy, error) {
 	run := c.Layout()
 	epochs, err := settings.EpochsAt(ctx, run.Root)

@@ -24,8 +24,7 @@ func version() string {
 	return strings.Join(parts, ", ")
 }
 
-// buildOf returns what is known of the build: from the linker, else from info,
-// which may be nil.
+// buildOf returns what is known of the build: from the linker, else from info, which may be nil.
 func buildOf(info *debug.BuildInfo) []string {
 	version, commit, date := releaseVersion, releaseCommit, releaseDate
 	if version == "" && info != nil {

@@ -128,8 +128,7 @@ type export struct {
 	report   ExportReport
 }
 
-// weights counts the sequences in a pass of their own: a weight depends on the
-// whole batch.
+// weights counts the sequences in a pass of their own: a weight depends on the whole batch.
 func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 	if e.Per == "" {
 		return nil, nil
@@ -292,8 +291,7 @@ func (e *export) refuse(id, format, part, hint string) error {
 	return fault.Invalid(e.report.In, hint, nil, "trajectory %q: %s cannot hold %s", id, format, part)
 }
 
-// end ends the files. One without rows is an error, unless there was nothing to
-// write.
+// end ends the files. One without rows is an error, unless there was nothing to write.
 func (e *export) end() error {
 	if err := e.pass.End(); err != nil {
 		return err
@@ -358,8 +356,7 @@ func tableOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.
 	}
 }
 
-// scattered reports whether the rows were in more runs of one group each than
-// there are groups.
+// scattered reports whether the rows were in more runs of one group each than there are groups.
 func (e *export) scattered() bool {
 	groups, has := e.from.Rows.Tables[schema.TableGroups]
 	return has && e.from.Rows.Kind == schema.KindGroups && e.runs > groups.Rows

@@ -165,8 +165,7 @@ func (o *ImportOptions) spec(ctx context.Context) (manifest.Spec, error) {
 		Inputs: []manifest.Ref{source}, Run: run}, nil
 }
 
-// digest returns the SHA-256 over the names and the bytes of the files and of
-// their companions.
+// digest returns the SHA-256 over the names and the bytes of the files and of their companions.
 func (o *ImportOptions) digest(ctx context.Context) (string, error) {
 	all := sha256.New()
 	for i := range o.Files {
@@ -188,8 +187,7 @@ func (o *ImportOptions) digest(ctx context.Context) (string, error) {
 
 const stage = "import"
 
-// version is that of the semantics: it changes when the same files and options
-// give other rows.
+// version is that of the semantics: it changes when the same files and options give other rows.
 const version = 3
 
 // ImportOptions are the settings of import.

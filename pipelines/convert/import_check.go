@@ -153,8 +153,7 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	return nil
 }
 
-// maxLosses is how many kinds of losses the report lists: their fields are names
-// of the source.
+// maxLosses is how many kinds of losses the report lists: their fields are names of the source.
 const maxLosses = 1000
 
 func (c *check) lose(what string) {
@@ -201,8 +200,7 @@ func (c *check) refuse(file int, place string, err error) {
 	c.refusals = append(c.refusals, x)
 }
 
-// count adds the facts of the source. What all shards count, the first one
-// records.
+// count adds the facts of the source. What all shards count, the first one records.
 func (c *check) count(facts map[string]float64) {
 	if c.o.Out.Shard.Of().Index == 0 {
 		facts[factRecords], facts[factRefused] = float64(c.records), float64(c.refused)

@@ -73,8 +73,7 @@ func find(t *formats.Trajectory, record []byte, path string) []byte {
 	return nil
 }
 
-// digest returns 24 hex digits of a hash over the first n messages, as a model
-// would see them.
+// digest returns 24 hex digits of a hash over the first n messages, as a model would see them.
 func (h *hasher) digest(t *formats.Trajectory, n int) string {
 	h.buf = h.buf[:0]
 	for i := range t.Messages[:n] {

@@ -65,8 +65,7 @@ func (b *batch) reset() {
 	*b = batch{records: b.records[:0], parsed: b.parsed[:0], rows: b.rows[:0], room: b.room}
 }
 
-// batches keeps the memory of batches until their rows are written, and then for
-// other batches.
+// batches keeps the memory of batches until their rows are written, and then for other batches.
 type batches struct {
 	used  []*batch
 	spare chan *batch
@@ -83,8 +82,7 @@ func (m *batches) get(file int) *batch {
 	}
 }
 
-// put takes a batch back. Rows are needed no more if they are among the first
-// so many.
+// put takes a batch back. Rows are needed no more if they are among the first so many.
 func (m *batches) put(b *batch, written int64) {
 	m.used = append(m.used, b)
 	for len(m.used) > 0 && m.used[0].end <= written {
@@ -251,8 +249,7 @@ func (o *ImportOptions) convert(b *batch, h *hasher, account *importers.Account)
 	}
 }
 
-// rows makes the rows of a record: its items with what decides their ids and
-// groups.
+// rows makes the rows of a record: its items with what decides their ids and groups.
 func (o *ImportOptions) rows(p *parsed, h *hasher) error {
 	out := p.rows
 	for i := range p.Items {

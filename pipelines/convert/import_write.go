@@ -51,8 +51,7 @@ const (
 	factUnpaired   = "pairs_unfit" // preferences whose prompts differ, which _pairs cannot hold
 )
 
-// newWriter returns a writer. The tables of pairs and labels begin with their
-// first row.
+// newWriter returns a writer. The tables of pairs and labels begin with their first row.
 func newWriter(o *ImportOptions, shard *shards.Shard) *writer {
 	return &writer{o: o, shard: shard, rows: shards.NewTable[formats.Trajectory](shard, "", -1), copies: map[string]int{},
 		outcome: shards.Outcome{Facts: map[string]float64{}}}

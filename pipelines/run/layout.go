@@ -79,8 +79,7 @@ func (l Layout) Input(e int, stage string, validation bool) string {
 	return l.Stage(e, before)
 }
 
-// inputs maps a stage, or a command that reads one dataset, to the stage whose
-// output it reads.
+// inputs maps a stage, or a command that reads one dataset, to the stage whose output it reads.
 var inputs = map[string]string{"score": "rollout", "group": "score", "curate": "group", "submit": "curate",
 	"export": "curate"}
 

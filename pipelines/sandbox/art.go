@@ -117,8 +117,7 @@ func (s *Server) fail(w http.ResponseWriter, what string, err error) {
 	http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 }
 
-// getStep waits for a running training call, so that its answer is not
-// outdated.
+// getStep waits for a running training call, so that its answer is not outdated.
 func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 	t, ok := bodyModel(w, r, true)
 	if !ok {
@@ -133,8 +132,7 @@ func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, m.newest().Step)
 }
 
-// prepare answers with the policy's address and key: config.server_args.api_key, or
-// its default.
+// prepare answers with the policy's address and key: config.server_args.api_key, or its default.
 func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 	body := struct {
 		Model  trainable `json:"model"`

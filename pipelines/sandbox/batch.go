@@ -121,8 +121,7 @@ func balance(batch []episode) {
 	}
 }
 
-// passes is the number of passes over a batch. Clipping the ratio makes the
-// second one safe.
+// passes is the number of passes over a batch. Clipping the ratio makes the second one safe.
 const passes = 2
 
 // gradientSteps splits the batch into parts of whole episodes and lists them

@@ -19,8 +19,7 @@ type called struct {
 	arguments string
 }
 
-// toolCall is a call in a message or, with an index, a piece of a call in a
-// stream.
+// toolCall is a call in a message or, with an index, a piece of a call in a stream.
 type toolCall struct {
 	Index    *int         `json:"index,omitempty"`
 	ID       string       `json:"id,omitempty"`

@@ -40,8 +40,7 @@ type chatRequest struct {
 	ReturnTokenIDs         bool `json:"return_token_ids"`
 	ReturnTokensAsTokenIDs bool `json:"return_tokens_as_token_ids"`
 
-	// not supported; refused when set, since ignoring them would change the
-	// request
+	// not supported; refused when set, since ignoring them would change the request
 	FrequencyPenalty float64            `json:"frequency_penalty"`
 	PresencePenalty  float64            `json:"presence_penalty"`
 	LogitBias        map[string]float64 `json:"logit_bias"`

@@ -39,8 +39,7 @@ type submission struct {
 
 func (c *checkpoint) policy() *policy { return &policy{hidden: c.Hidden, weights: c.Weights} }
 
-// modelDir returns the folder of a model's checkpoints. Names may contain any
-// character.
+// modelDir returns the folder of a model's checkpoints. Names may contain any character.
 func modelDir(dir, project, name string) string {
 	return filepath.Join(dir, "models", fileName(project), fileName(name))
 }
@@ -84,8 +83,7 @@ func (c *checkpoint) save(dir string) error {
 	return nil
 }
 
-// loadAll reads the checkpoints of every model below dir, each model's in order
-// of step.
+// loadAll reads the checkpoints of every model below dir, each model's in order of step.
 func loadAll(dir string) (map[modelKey][]*checkpoint, error) {
 	all := map[modelKey][]*checkpoint{}
 	err := filepath.WalkDir(filepath.Join(dir, "models"), func(path string, d fs.DirEntry, err error) error {

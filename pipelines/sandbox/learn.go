@@ -105,8 +105,7 @@ func (l *learner) add(s *sample, weight float64, m *metrics) {
 	}
 }
 
-// distance estimates the divergence from the untrained policy and returns its
-// derivative.
+// distance estimates the divergence from the untrained policy and returns its derivative.
 func (l *learner) distance(s *sample, now, weight float64, m *metrics) float64 {
 	var ref [words]float64
 	l.base.logits(s.view, s.phase, l.ref, &ref)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Options say what to serve. The zero value works, but keeps no state when the
-// process ends.
+// Options say what to serve. The zero value works, but keeps no state when the process ends.
 type Options struct {
 	Dir       string   // state: checkpoints and counters; "" keeps them in memory
 	Seed      int64    // of the untrained weights

@@ -41,9 +41,8 @@ func phaseAfter(id int) phase {
 	}
 }
 
-// The prior: what the policy knows before any training, as a pretrained model
-// would. It writes well-formed moves to free squares, each with equal
-// probability, and errs now and then.
+// The prior: what the policy knows before any training, as a pretrained model would. It writes
+// well-formed moves to free squares, each with equal probability, and errs now and then.
 const (
 	priorForm  = 9 // of the one word that the form allows, over any other
 	priorTaken = 6 // of a free square over a taken one

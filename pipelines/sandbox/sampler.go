@@ -19,10 +19,9 @@ type sampling struct {
 	calling     *calling // nil for a request without tools
 }
 
-// answer is what the policy wrote. The logprobs are those of the distribution
-// that was drawn from: after temperature and top-p. Greedy answers have the
-// logprobs of temperature 1. The end mark is one of the tokens, but not of the
-// text.
+// answer is what the policy wrote. The logprobs are those of the distribution that was drawn
+// from: after temperature and top-p. Greedy answers have the logprobs of temperature 1. The end
+// mark is one of the tokens, but not of the text.
 type answer struct {
 	ids      []int
 	logprobs []float64
@@ -91,8 +90,7 @@ func (a *answer) ended(id int, stop []string) bool {
 	return false
 }
 
-// draw picks one of several words and leaves in logp the distribution that it
-// drew from.
+// draw picks one of several words and leaves in logp the distribution that it drew from.
 func (s sampling) draw(logp []float64, random *rand.Rand) int {
 	if s.temperature == 0 {
 		normalise(logp)

@@ -16,9 +16,8 @@ type calling struct {
 	parallel bool
 }
 
-// The prior of tools, as words have one: after a user's message the policy
-// calls a tool more often than not, and after a tool's result it answers in
-// words more often than not.
+// The prior of tools, as words have one: after a user's message the policy calls a tool more
+// often than not, and after a tool's result it answers in words more often than not.
 const (
 	chanceAsked     = 0.9
 	chanceAfterTool = 0.1

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// traffic knows which training calls are running, from their first byte on: a
-// question about a call must not be answered "nothing" while the call is still
-// being read.
+// traffic knows which training calls are running, from their first byte on: a question about a
+// call must not be answered "nothing" while the call is still being read.
 type traffic struct {
 	mu      sync.Mutex
 	unread  int              // their model is not known yet

@@ -118,8 +118,7 @@ type reader struct {
 	maxTokens       int  // of a history; longer ones are truncated silently
 }
 
-// read returns the tokens of one history. Its errors are those that break the
-// training stream.
+// read returns the tokens of one history. Its errors are those that break the training stream.
 func (r reader) read(h history) ([]written, error) {
 	last := r.lastTrainable(h)
 	var out []written

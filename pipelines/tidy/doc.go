@@ -1,6 +1,5 @@
-// Package tidy removes from a run what is no longer needed, and merges the many
-// small parts of a dataset into few large ones (Compact; shards.Compact does the
-// work).
+// Package tidy removes from a run what is no longer needed, and merges the many small parts of a
+// dataset into few large ones (Compact; shards.Compact does the work).
 //
 // It removes what killed writers left, and datasets of old epochs by rule. Look
 // makes the plan and changes nothing; Apply carries it out.
@@ -10,9 +9,8 @@
 // removed. Then the parts are removed. A process that dies in between leaves a
 // dataset that opens with a clear error, and the next prune finishes.
 //
-// The ledger, receipts, the policy, the newest epoch and an epoch whose
-// submission is not finished are never touched. Neither is a folder in which a
-// command wrote recently.
+// The ledger, receipts, the policy, the newest epoch and an epoch whose submission is not
+// finished are never touched. Neither is a folder in which a command wrote recently.
 //
 // By default only rollouts are removed. The thin datasets of their epoch keep
 // every figure that the report and explain show, and the curated dataset has

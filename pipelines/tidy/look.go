@@ -94,9 +94,8 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 	return r, err
 }
 
-// clock sets now to the store's time at a moment: the latest that it may have been,
-// so that what was written before is older. Who may only read sees a plan by the
-// time of this machine.
+// clock sets now to the store's time at a moment: the latest that it may have been, so that what
+// was written before is older. Who may only read sees a plan by the time of this machine.
 func (r *root) clock(ctx context.Context, at time.Time, o PruneOptions) (err error) {
 	r.now, err = storetime.Now(ctx, r.bucket)
 	if errors.Is(err, storage.ErrDenied) {

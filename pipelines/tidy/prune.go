@@ -96,8 +96,7 @@ func Look(ctx context.Context, o PruneOptions) (*Plan, error) {
 	return p, nil
 }
 
-// Apply removes what the plan says. A dataset that another process changed since
-// Look is kept.
+// Apply removes what the plan says. A dataset that another process changed since Look is kept.
 func (p *Plan) Apply(ctx context.Context) error {
 	if p.denied != nil {
 		return p.denied

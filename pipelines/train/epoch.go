@@ -165,8 +165,7 @@ func (o Options) submit(ctx context.Context, e int, curated string, before *rece
 	return result.Receipt, nil
 }
 
-// ownRoot returns an error, before any model call, if the root is a copy of another
-// run's root.
+// ownRoot returns an error, before any model call, if the root is a copy of another run's root.
 func (o Options) ownRoot(ctx context.Context) error {
 	run, err := runroot.Open(ctx, o.Root)
 	if err != nil || o.FindLedger == nil {

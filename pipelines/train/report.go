@@ -19,8 +19,7 @@ type Report struct {
 	Policy *receipts.Policy `json:"policy,omitempty"` // after the last epoch
 }
 
-// Epoch holds the reports of one epoch's stages. The last epoch may have only a
-// validation.
+// Epoch holds the reports of one epoch's stages. The last epoch may have only a validation.
 type Epoch struct {
 	Epoch      int                      `json:"epoch"`
 	Stages     map[string]stages.Report `json:"stages"`

@@ -1,7 +1,6 @@
-// Package train runs whole epochs in one process: rollout, score, group, curate
-// and submit, with validations on held-out examples. It calls the same stage
-// functions as the five subcommands, on datasets with the same names, so Make can
-// finish a run that train started, and the reverse.
+// Package train runs whole epochs in one process: rollout, score, group, curate and submit, with
+// validations on held-out examples. It calls the same stage functions as the five subcommands,
+// on datasets with the same names, so Make can finish a run that train started, and the reverse.
 //
 //	<root>/policy                            the receipt before the first epoch
 //	<root>/epoch-<e>/validation/{rollout,score}

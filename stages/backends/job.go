@@ -16,10 +16,9 @@ type TrainerState struct {
 
 // Submission is one batch to be sent to a trainer.
 type Submission struct {
-	// Token names the batch to the trainer: it is the same for every attempt,
-	// and another one after --resubmit. It is recorded in the intent before
-	// anything is sent. A service that supports an idempotency key gets it with
-	// the request that makes the job.
+	// Token names the batch to the trainer: it is the same for every attempt, and another one
+	// after --resubmit. It is recorded in the intent before anything is sent. A service that
+	// supports an idempotency key gets it with the request that makes the job.
 	Token   string       `json:"token"`
 	Run     string       `json:"run,omitempty"`
 	Epoch   int          `json:"epoch"`
@@ -44,10 +43,9 @@ type Submission struct {
 	Owned func() error `json:"-"`
 }
 
-// Fence reads the ledger again and returns an error if the sender no longer
-// owns the submission. Call it right before the request that cannot be undone:
-// the one that makes a job, or the last piece of a batch that trains when it is
-// complete.
+// Fence reads the ledger again and returns an error if the sender no longer owns the submission.
+// Call it right before the request that cannot be undone: the one that makes a job, or the last
+// piece of a batch that trains when it is complete.
 func (s *Submission) Fence() error {
 	switch {
 	case s.Owned != nil:
@@ -58,9 +56,8 @@ func (s *Submission) Fence() error {
 	return nil
 }
 
-// Guarded yields a batch's groups while the sender owns the submission: it
-// calls Guard before each. It reports each group that was read to event, unless
-// that is nil.
+// Guarded yields a batch's groups while the sender owns the submission: it calls Guard before
+// each. It reports each group that was read to event, unless that is nil.
 func (s *Submission) Guarded(groups Groups, event func(JobEvent)) Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		sent := int64(0)

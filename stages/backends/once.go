@@ -8,11 +8,10 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Jobs makes a job at most once at a service that lists its jobs, and finds it
-// again when its sender died or the answer was lost. J is a job as the service
-// returns it. Jobs knows no service: a trainer defines how its jobs are found by the
-// submission's token, and what their states mean. The request that makes a job cannot
-// be undone:
+// Jobs makes a job at most once at a service that lists its jobs, and finds it again when its
+// sender died or the answer was lost. J is a job as the service returns it. Jobs knows no
+// service: a trainer defines how its jobs are found by the submission's token, and what their
+// states mean. The request that makes a job cannot be undone:
 //
 //	answer to it                               what it proves             outcome
 //	2xx with an id                             the job was made           followed
@@ -32,9 +31,8 @@ type Jobs[J any] struct {
 	Outcome func(ctx context.Context, j *J) (Outcome, error)
 }
 
-// Make returns the submission's job: one that another sender made meanwhile, or
-// the one that create makes by a single request. Without a job, Submit returns
-// the outcome and the error.
+// Make returns the submission's job: one that another sender made meanwhile, or the one that
+// create makes by a single request. Without a job, Submit returns the outcome and the error.
 //
 // A request that failed may still have made a job: a refusal may be a proxy's.
 // So the service is searched for it. After a refusal that the service gives

@@ -45,9 +45,8 @@ type Trainer interface {
 	// an engine that still serves it need not be restarted.
 	Begin(ctx context.Context, known *receipts.Policy) (TrainerState, error)
 
-	// Submit streams the batch to the trainer and follows the job as long as
-	// the connection lasts. The outcome is valid even with an error; without a
-	// state it counts as JobUnknown.
+	// Submit streams the batch to the trainer and follows the job as long as the connection
+	// lasts. The outcome is valid even with an error; without a state it counts as JobUnknown.
 	Submit(ctx context.Context, s Submission, groups Groups, event func(JobEvent)) (Outcome, error)
 
 	// Resolve returns the outcome of a submission whose sender is dead: how it

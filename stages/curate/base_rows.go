@@ -73,8 +73,7 @@ func (s *baseRows) close() {
 	}
 }
 
-// sized returns a slice of n elements, in the old one's memory if that is
-// enough.
+// sized returns a slice of n elements, in the old one's memory if that is enough.
 func sized[T any](old []T, n int) []T {
 	if cap(old) < n {
 		return make([]T, n)

@@ -16,10 +16,9 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Run decides about the groups of o.In, writes one shard of the dataset o.Out,
-// and seals the dataset when the shard is the last. A dataset without rows is a
-// valid result. When a gate refuses the sealed dataset, the report is complete
-// and the error is a *manifest.GateError.
+// Run decides about the groups of o.In, writes one shard of the dataset o.Out, and seals the
+// dataset when the shard is the last. A dataset without rows is a valid result. When a gate
+// refuses the sealed dataset, the report is complete and the error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -102,8 +101,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *shards.Shard) (sh
 	return outcome, err
 }
 
-// writeSet writes a shard's slice of one set, and returns how many rows it
-// decided about.
+// writeSet writes a shard's slice of one set, and returns how many rows it decided about.
 func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (int64, error) {
 	of := o.Out.Shard.Of()
 	slice, err := s.base.Slice(ctx, of.Index, of.Count)

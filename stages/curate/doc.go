@@ -28,21 +28,19 @@
 // later rule may empty. A trajectory has the first reason that refused it; the
 // state in the manifest lists the rules in the order in which they ran.
 //
-// Advantages keep the values that group gave them, whichever members are
-// dropped here. With Options.Recompute they are those of the remaining members.
-// A step that an estimator left for the whole batch (training.BatchStep) is done
-// here, over every member that has an advantage.
+// Advantages keep the values that group gave them, whichever members are dropped here. With
+// Options.Recompute they are those of the remaining members. A step that an estimator left for
+// the whole batch (training.BatchStep) is done here, over every member that has an advantage.
 //
 // Of the tables that group wrote with the rows, a pair is copied if both members
 // are kept, and a label if its member is. The others are counted by reason in the
 // facts (see sideTables). So one trajectory with alternatives to compare at its
 // turns is kept only if the rules accept a group of one (KeepFlat, MinValid 1).
 //
-// Decisions are a pure function of the groups, their rows, the epoch, the seed
-// and the state of the previous epoch. Every shard computes the same plan for
-// the whole epoch from the group statistics, and writes its slice. Memory holds
-// a byte per group; if there are many, the statistics are in a temporary file
-// (Groups).
+// Decisions are a pure function of the groups, their rows, the epoch, the seed and the state of
+// the previous epoch. Every shard computes the same plan for the whole epoch from the group
+// statistics, and writes its slice. Memory holds a byte per group; if there are many, the
+// statistics are in a temporary file (Groups).
 //
 // Kept rows are copied from the base page by page and not decoded, unless
 // another tool or version wrote the base; the rows are the same either way.

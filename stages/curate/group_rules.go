@@ -14,8 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/training"
 )
 
-// plan is what the rules decided about the groups of an epoch. Every shard
-// computes the same.
+// plan is what the rules decided about the groups of an epoch. Every shard computes the same.
 type plan struct {
 	batch    Batch
 	groups   *Groups
@@ -111,9 +110,8 @@ type judged struct {
 	Verdict
 }
 
-// verdicts yields the groups with indexes [from, to); each is valid until the
-// next. Rules that judge a group by itself are asked again, which is quicker
-// than storing their verdicts.
+// verdicts yields the groups with indexes [from, to); each is valid until the next. Rules that
+// judge a group by itself are asked again, which is quicker than storing their verdicts.
 func (p *plan) verdicts(from, to int) iter.Seq2[judged, error] {
 	return func(yield func(judged, error) bool) {
 		note, stop := iter.Pull2(p.groups.notes.Sorted())

@@ -7,8 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// Holdout is the set of examples that are never trained on, from validation
-// rollouts.
+// Holdout is the set of examples that are never trained on, from validation rollouts.
 type Holdout struct {
 	from     []*dataset.Dataset
 	ids      map[string]struct{}

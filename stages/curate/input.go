@@ -163,8 +163,7 @@ func (src *input) openPrevious(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// run returns the run of the curated epoch; that of the other epochs if it
-// has none.
+// run returns the run of the curated epoch; that of the other epochs if it has none.
 func (src *input) run() manifest.Run {
 	var all []*dataset.Dataset
 	for _, s := range src.sets {

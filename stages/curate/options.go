@@ -19,8 +19,7 @@ const (
 	version = 3 // raise it when the same inputs and options give other rows
 )
 
-// Options are the settings of curate. A field at zero has the default that its
-// comment names.
+// Options are the settings of curate. A field at zero has the default that its comment names.
 type Options struct {
 	stages.Env
 	In          stages.Input   // a group dataset
@@ -82,12 +81,10 @@ const (
 // Compats lists the known values, the default first.
 var Compats = []Compat{CompatNone, CompatNAT}
 
-// DefaultMinValid is the default of Options.MinValid: a single reward cannot be
-// compared.
+// DefaultMinValid is the default of Options.MinValid: a single reward cannot be compared.
 const DefaultMinValid = 2
 
-// Validate fills in the defaults and reports the first invalid option, before a
-// byte is read.
+// Validate fills in the defaults and reports the first invalid option, before a byte is read.
 func (o *Options) Validate() error {
 	switch tolerance, groups := o.FlatTolerance, o.MinGroups; {
 	case o.In.URI == "":

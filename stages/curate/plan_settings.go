@@ -92,28 +92,26 @@ func (m Mix) divide(n int, open func(int) bool) []int {
 // examples whose groups have too few valid members, or no training signal yet.
 // The table is always written, and decides nothing about the kept rows.
 //
-// A group is judged by its statistics, without regard to failures and rules of
-// members. In order of urgency: a group whose members failed gets as many as it
-// lacks (failed), and so does one that was rolled out too seldom (few); a flat
-// one gets another Generations (flat), unless all of it is solved, because more
-// attempts would give the same. Groups that lack the fewest come first, so that
-// a budget completes as many as it can. The rest of a budget goes to the groups
-// whose rewards differ most (varied). Members whose scoring failed should be
-// scored again, not made again: they count as if they had a reward.
+// A group is judged by its statistics, without regard to failures and rules of members. In order
+// of urgency: a group whose members failed gets as many as it lacks (failed), and so does one
+// that was rolled out too seldom (few); a flat one gets another Generations (flat), unless all
+// of it is solved, because more attempts would give the same. Groups that lack the fewest come
+// first, so that a budget completes as many as it can. The rest of a budget goes to the groups
+// whose rewards differ most (varied). Members whose scoring failed should be scored again, not
+// made again: they count as if they had a reward.
 //
 // No example gets more than MaxPerExample. None are planned for groups that a
 // rule refused for what their example is (the other side of a split, held out,
 // an easy pool, a filter), for those with enough members, for other epochs,
 // for groups of forks, and when groups are not formed by example.
 //
-// With Mix or PassRate the plan is for the next epoch instead: mixing ratios and
-// pass rates as users of NeMo Gym and NeMo RL ask for, and a way to find groups
-// that are not flat before they are paid for, where DAPO's dynamic sampling
-// (arXiv 2503.14476) drops them after. Examples are drawn from a task file, without
-// replacement. Their number is divided over the keys of the mix by largest
-// remainder; within a key an example's weight is the density of its pass rate, by its newest
-// policy version in the table _examples with scored attempts. Those without any
-// have the greatest weight. Held-out examples are not drawn (reason drawn).
+// With Mix or PassRate the plan is for the next epoch instead: mixing ratios and pass rates as
+// users of NeMo Gym and NeMo RL ask for, and a way to find groups that are not flat before they
+// are paid for, where DAPO's dynamic sampling (arXiv 2503.14476) drops them after. Examples are
+// drawn from a task file, without replacement. Their number is divided over the keys of the mix
+// by largest remainder; within a key an example's weight is the density of its pass rate, by its
+// newest policy version in the table _examples with scored attempts. Those without any have the
+// greatest weight. Held-out examples are not drawn (reason drawn).
 type PlanTable struct {
 	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
 	MaxPerExample int    // of an example in all, including failed ones; default twice Generations

@@ -112,8 +112,7 @@ func (src *input) withoutHeldOut(ctx context.Context, all *requestList) (*reques
 	return left, nil
 }
 
-// usual returns the most frequent size of the groups of the first set, the
-// smaller of equals.
+// usual returns the most frequent size of the groups of the first set, the smaller of equals.
 func (src *input) usual() (size int, err error) {
 	times := map[int]int{}
 	for g, err := range src.groups.every(0, src.sets[0].end) {

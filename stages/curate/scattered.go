@@ -12,11 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// scatteredReader collects the members of groups that are scattered over the base. A
-// group belongs to the slice that has its first row, and its members may be
-// anywhere after it. So every member is read, and also the rows of groups that
-// no rule refused as a whole. Both are sorted by group, and spill. Kept rows
-// are written decoded: pages hold rows of several groups.
+// scatteredReader collects the members of groups that are scattered over the base. A group
+// belongs to the slice that has its first row, and its members may be anywhere after it. So
+// every member is read, and also the rows of groups that no rule refused as a whole. Both are
+// sorted by group, and spill. Kept rows are written decoded: pages hold rows of several groups.
 type scatteredReader struct {
 	*writer
 	sorter *spill.Sorter

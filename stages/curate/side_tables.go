@@ -13,14 +13,12 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// sideTables copies the tables _pairs and _labels that group wrote with its
-// rows, as far as they are about kept trajectories. A pair with a dropped
-// member is dropped too, for the reason of the chosen one, or else of the
-// rejected one. A table is written if any of the sets has it.
+// sideTables copies the tables _pairs and _labels that group wrote with its rows, as far as they
+// are about kept trajectories. A pair with a dropped member is dropped too, for the reason of
+// the chosen one, or else of the rejected one. A table is written if any of the sets has it.
 //
-// The balance of labels (formats.KTOWeights) is that of the copied labels,
-// which the manifest's facts count: dropped labels are not trained on and have
-// no weight.
+// The balance of labels (formats.KTOWeights) is that of the copied labels, which the manifest's
+// facts count: dropped labels are not trained on and have no weight.
 type sideTables struct {
 	pairs  carriedTable[formats.Pair]
 	labels carriedTable[formats.Label]

@@ -209,8 +209,7 @@ func (w *writer) same(m *formats.Member, t *formats.Trajectory, at int64) error 
 		t.TrajectoryID).InRow(at)
 }
 
-// recomputeKept recomputes the advantages of the remaining members, if the options say
-// so.
+// recomputeKept recomputes the advantages of the remaining members, if the options say so.
 func (w *writer) recomputeKept(d *decided) error {
 	if w.recompute == nil {
 		return nil

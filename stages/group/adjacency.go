@@ -42,11 +42,10 @@ func scatteredIf(twice bool, err error) error {
 
 func (t *adjacency) close() { _ = t.set.Close() } // its content is no longer needed
 
-// scattered reports whether it is known, before a row of the slice is grouped, that
-// the rows of groups are not adjacent within slices. A dataset in one slice is
-// checked while it is grouped. So is one that rollout or curate wrote, grouped
-// by example: both keep an example's rows of one epoch together. Otherwise the
-// keys of all rows have to be read.
+// scattered reports whether it is known, before a row of the slice is grouped, that the rows of
+// groups are not adjacent within slices. A dataset in one slice is checked while it is grouped.
+// So is one that rollout or curate wrote, grouped by example: both keep an example's rows of one
+// epoch together. Otherwise the keys of all rows have to be read.
 func (src *input) scattered(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
 	if slice == src.base.All() {
 		return false, nil

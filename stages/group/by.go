@@ -133,8 +133,7 @@ type byColumns struct {
 	Example          map[string]any `expr:"example"` // the row as it came
 }
 
-// set makes the columns those of a row, of which only those are read that the
-// expression names.
+// set makes the columns those of a row, of which only those are read that the expression names.
 func (e *byColumns) set(t *formats.Trajectory) (err error) {
 	*e = byColumns{TrajectoryID: t.TrajectoryID, Run: t.Run, ExampleID: t.ExampleID, Epoch: int(t.Epoch),
 		Generation: int(t.Generation), Answer: t.Answer, Status: t.Status, StopReason: t.StopReason,

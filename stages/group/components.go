@@ -8,9 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// components collects the named rewards of a group's valid members, ordered by
-// name. Members without any have their total as the only one. It reuses its
-// memory.
+// components collects the named rewards of a group's valid members, ordered by name. Members
+// without any have their total as the only one. It reuses its memory.
 type components struct {
 	list  []Component
 	place map[string]int

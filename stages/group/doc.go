@@ -1,8 +1,7 @@
-// Package group forms groups and computes advantages. It reads scores and
-// writes a thin dataset of members, one row for each row of the base, and a
-// table _groups with a row of statistics per group. On request it also writes
-// _pairs, preferences among the members or the candidates of a turn (package pairs),
-// and _labels, desirable and undesirable answers for KTO.
+// Package group forms groups and computes advantages. It reads scores and writes a thin dataset
+// of members, one row for each row of the base, and a table _groups with a row of statistics per
+// group. On request it also writes _pairs, preferences among the members or the candidates of a
+// turn (package pairs), and _labels, desirable and undesirable answers for KTO.
 //
 //	group, job, options, input, write   Run; its settings; the datasets it reads; groups of adjacent rows, written
 //	estimator, grouper, valid           Estimator; what it gets: rewards that are valid
@@ -24,16 +23,14 @@
 // Rewards may come from several score datasets of the same trajectories: those
 // named in Options.Scores are joined with the input's (joinedScores).
 //
-// Rollout writes the rows of a group next to each other, so that one pass over
-// the light columns is enough (groupAdjacent). Columns that members repeat from
-// scores are copied by the row group, without decoding (shards.ColumnSource). If a
-// group's rows are not adjacent, rows are sorted on disk by group, and then back
-// (groupScattered).
+// Rollout writes the rows of a group next to each other, so that one pass over the light columns
+// is enough (groupAdjacent). Columns that members repeat from scores are copied by the row
+// group, without decoding (shards.ColumnSource). If a group's rows are not adjacent, rows are
+// sorted on disk by group, and then back (groupScattered).
 //
-// In either case members are in the base's order, and rows of _groups in the order
-// of their first members. So readers that need a group's rows together check
-// whether each group ends, by its first_row and count, where the next begins.
-// Memory holds one group, not the dataset.
+// In either case members are in the base's order, and rows of _groups in the order of their
+// first members. So readers that need a group's rows together check whether each group ends, by
+// its first_row and count, where the next begins. Memory holds one group, not the dataset.
 //
 // Groups are sorted, not collected in a hash table. Running sums would do for mean
 // and deviation, but estimators that compare members need all rewards of a group

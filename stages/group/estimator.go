@@ -11,11 +11,10 @@ import (
 // Estimator computes advantages from the rewards of one group. Its functions are pure, and
 // safe for concurrent use, unless it has Baselines. At zero it is refused.
 type Estimator struct {
-	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
-	// same length, at least 1. It returns false if the group is too small to
-	// compare: then every member's advantage is null; NaN is null for one member. It
-	// is not called for a flat group of two or more, unless Flat is set;
-	// those advantages are zero.
+	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the same length, at
+	// least 1. It returns false if the group is too small to compare: then every member's
+	// advantage is null; NaN is null for one member. It is not called for a flat group of two or
+	// more, unless Flat is set; those advantages are zero.
 	Advantages func(v *Valid, out []float64) bool
 
 	// Components is Advantages for the named rewards, ordered by name, and called instead of
@@ -74,10 +73,9 @@ func (k EstimatorKind) Make(settings EstimatorSettings, s Setup) (Estimator, err
 	return e, err
 }
 
-// EstimatorSettings are the settings of an estimator, apart from its Setup.
-// Those that differ from the defaults are written as JSON into the manifest's
-// state, so that curate can compute advantages again: their fields are
-// exported.
+// EstimatorSettings are the settings of an estimator, apart from its Setup. Those that differ
+// from the defaults are written as JSON into the manifest's state, so that curate can compute
+// advantages again: their fields are exported.
 type EstimatorSettings interface {
 	plugin.Settings
 

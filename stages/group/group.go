@@ -44,9 +44,8 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return report(result, outcome, seconds), err
 }
 
-// run writes the shard's rows. If the rows of groups are adjacent, one pass
-// does it. If a pass finds that they are not, the written rows are discarded
-// and the groups are gathered first.
+// run writes the shard's rows. If the rows of groups are adjacent, one pass does it. If a pass
+// finds that they are not, the written rows are discarded and the groups are gathered first.
 func (j *job) run(ctx context.Context) (err error) {
 	if !j.o.AllowUnscored {
 		if err := j.in.checkScored(ctx); err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// input is what is grouped: scores with their base, or a wide dataset with
-// rewards of its own.
+// input is what is grouped: scores with their base, or a wide dataset with rewards of its own.
 type input struct {
 	rows *dataset.Dataset // where rewards are read
 	base *dataset.Dataset

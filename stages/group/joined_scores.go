@@ -19,8 +19,7 @@ type reader[T any] interface {
 	Close() error
 }
 
-// open reads a range of the rows that are grouped, with the rewards of all
-// scores if T has any.
+// open reads a range of the rows that are grouped, with the rewards of all scores if T has any.
 func open[T any](ctx context.Context, in *input, r dataset.Range) (reader[T], error) {
 	rows, err := dataset.NewReader[T](ctx, in.rows, "", r)
 	first, rewards := any(rows).(*dataset.Reader[row])

@@ -4,10 +4,9 @@ import (
 	"github.com/rollmill/rollmill/stages/group/pairs"
 )
 
-// Compares reports whether a trajectory that is alone in its group has no
-// effect on training, because the estimator compares the attempts at one
-// example with each other. Groups of another kind (By), labels, and pairs of
-// candidates do not depend on how often an example is attempted.
+// Compares reports whether a trajectory that is alone in its group has no effect on training,
+// because the estimator compares the attempts at one example with each other. Groups of another
+// kind (By), labels, and pairs of candidates do not depend on how often an example is attempted.
 func (o Options) Compares() bool {
 	candidates := o.Pairs.Mode != "" && (o.Pairs.From == pairs.Candidates || o.Pairs.From == "" && o.Compat == CompatNAT)
 	if o.By != "" && o.By != byExample || o.Labels || candidates {

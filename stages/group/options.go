@@ -19,8 +19,7 @@ const (
 	version = 4 // raise it when the same inputs and options give other rows
 )
 
-// Options are the settings of group. A field at zero has the default that its
-// comment names.
+// Options are the settings of group. A field at zero has the default that its comment names.
 type Options struct {
 	stages.Env
 	In     stages.Input   // a score dataset, or a wide dataset with rewards
@@ -78,8 +77,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
 
-// Validate fills in the defaults and reports the first invalid option, before a
-// byte is read.
+// Validate fills in the defaults and reports the first invalid option, before a byte is read.
 func (o *Options) Validate() error {
 	if o.In.URI == "" {
 		return usage("set Options.In", "group: no input")

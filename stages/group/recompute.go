@@ -6,10 +6,9 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Recompute returns a function that computes the advantages of members again,
-// as the dataset with this state did: for groups that lost members. The function
-// gets their rows in the base too. It is for one goroutine; the advantages are
-// valid until the next call.
+// Recompute returns a function that computes the advantages of members again, as the dataset
+// with this state did: for groups that lost members. The function gets their rows in the base
+// too. It is for one goroutine; the advantages are valid until the next call.
 func Recompute(r Registry, s training.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale,
 		SolvedThreshold: s.Solved, FlatTolerance: &s.Tolerance}

@@ -100,8 +100,7 @@ func (g *scatteredGroups) filter(ctx context.Context) (groupFilter, error) {
 	})
 }
 
-// groupFilter is a hash filter of groups with one bit per hash value; nil
-// passes every group.
+// groupFilter is a hash filter of groups with one bit per hash value; nil passes every group.
 type groupFilter []uint64
 
 const filterBits = 1 << 26

@@ -72,8 +72,7 @@ func mean(sorted []float64, unit float64) float64 {
 	return (sum + lost) / float64(len(sorted)) * unit
 }
 
-// Finite limits results that overflow, as only rewards near the largest float
-// can.
+// Finite limits results that overflow, as only rewards near the largest float can.
 func Finite(x float64) float64 {
 	return max(-math.MaxFloat64, min(x, math.MaxFloat64))
 }
@@ -87,8 +86,7 @@ func (v *Valid) Scaled(r, std, epsilon float64) float64 {
 	return Finite((float64(r/2) - float64(v.Mean/2)) / (float64(std/2) + float64(epsilon/2)))
 }
 
-// Second returns the second largest reward; Max again if two have it. There
-// must be two.
+// Second returns the second largest reward; Max again if two have it. There must be two.
 func (v *Valid) Second() float64 { return v.sorted[len(v.sorted)-2] }
 
 // Flat reports whether the rewards are equal up to the tolerance.

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// FromReceipt declares what a receipt remembers of a setting that identifies a
-// trainer, so that every reader of the receipt can query the job: record returns
-// the setting's text from the trainer's address and model as the receipt has
-// them, "" for none, and for a setting that repeats its texts joined by "+".
-// Receipts contain no keys and no other settings.
+// FromReceipt declares what a receipt remembers of a setting that identifies a trainer, so that
+// every reader of the receipt can query the job: record returns the setting's text from the
+// trainer's address and model as the receipt has them, "" for none, and for a setting that
+// repeats its texts joined by "+". Receipts contain no keys and no other settings.
 func (s *Setting) FromReceipt(record func(address, model string) string) *Setting {
 	s.record = record
 	return s

@@ -67,8 +67,7 @@ func ChooseSpec[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help
 	return s
 }
 
-// owned declares the settings of a plug-in, which the command or another plug-in
-// chooses.
+// owned declares the settings of a plug-in, which the command or another plug-in chooses.
 func owned[S Settings](d *Declarer, sort string, k Kind[S], chosen func() bool, s S) {
 	before, heading := d.owner, d.heading
 	d.owner = newOwner(sort, k, func() bool { return before.Chosen() && chosen() })

@@ -168,13 +168,11 @@ func (d *Declarer) Strings(p *[]string, name, help string) *Setting {
 
 // Value is a field that reads its own text.
 type Value interface {
-	// Parse reads the texts, one unless the setting repeats. On an error the
-	// value is unchanged.
+	// Parse reads the texts, one unless the setting repeats. On an error the value is unchanged.
 	Parse(texts []string) error
 }
 
-// Var declares a field that reads its own text. The identity holds the field
-// itself, as JSON.
+// Var declares a field that reads its own text. The identity holds the field itself, as JSON.
 func Var[T any, P interface {
 	*T
 	Value
@@ -182,8 +180,7 @@ func Var[T any, P interface {
 	return d.add(name, help, Text, func() any { return *p }, func(texts []string) error { return p.Parse(texts) })
 }
 
-// Choice declares a text that must be one of a closed list, or the field's
-// initial value.
+// Choice declares a text that must be one of a closed list, or the field's initial value.
 func Choice[T ~string](d *Declarer, p *T, name, help string, choices ...T) *Setting {
 	texts, initial := make([]string, len(choices)), *p
 	for i, c := range choices {

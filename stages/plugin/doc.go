@@ -1,6 +1,5 @@
-// Package plugin is the one way to plug into a stage. Agents, rewards,
-// estimators, rules, backends and kinds of file are each a [Kind] in a
-// [Registry], with a Settings struct.
+// Package plugin is the one way to plug into a stage. Agents, rewards, estimators, rules,
+// backends and kinds of file are each a [Kind] in a [Registry], with a Settings struct.
 //
 // A setting is declared once, by the Declare method of the struct that holds it,
 // in the manner of package flag:
@@ -15,12 +14,11 @@
 //		d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").ID("curriculum.initial")
 //	}
 //
-// The flag, the key of the config file, the environment variable, completion,
-// the generated page, the check of the value's type, the default and the place
-// in the identity are derived from that line. A method was chosen over struct
-// tags because a tag cannot hold the backquotes of a placeholder, is not checked
-// by the compiler, and cannot hold a closed list of values that another package
-// owns.
+// The flag, the key of the config file, the environment variable, completion, the generated
+// page, the check of the value's type, the default and the place in the identity are derived
+// from that line. A method was chosen over struct tags because a tag cannot hold the backquotes
+// of a placeholder, is not checked by the compiler, and cannot hold a closed list of values that
+// another package owns.
 //
 // # Identity
 //

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Identity returns what settings contribute to a dataset's identity: by tag,
-// the values that differ from those of fresh settings of the same type, and
-// those declared with IDAlways. Settings of plug-ins that s chooses among are
-// not included; each plug-in has its own.
+// Identity returns what settings contribute to a dataset's identity: by tag, the values that
+// differ from those of fresh settings of the same type, and those declared with IDAlways.
+// Settings of plug-ins that s chooses among are not included; each plug-in has its own.
 func Identity(s, fresh Settings) map[string]any {
 	out := map[string]any{}
 	initial := own(fresh)

@@ -50,9 +50,8 @@ type key struct {
 	variables   []string
 }
 
-// Resolve fills the field of a setting that was declared with Key, and returns
-// the key and its source; "" for other settings. The error says what is wrong
-// with the file.
+// Resolve fills the field of a setting that was declared with Key, and returns the key and its
+// source; "" for other settings. The error says what is wrong with the file.
 func (s *Setting) Resolve(lookup func(string) (string, bool)) (value, from string, err error) {
 	if s.key == nil {
 		return "", "", nil

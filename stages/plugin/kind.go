@@ -19,15 +19,13 @@ type Kind[S Settings] struct {
 	New     func() S // settings at their defaults
 }
 
-// Entry is an element of a registry: a Kind, or a struct that embeds one and
-// adds to it.
+// Entry is an element of a registry: a Kind, or a struct that embeds one and adds to it.
 type Entry[S Settings] interface{ Plugin() Kind[S] }
 
 // Plugin returns the kind itself.
 func (k Kind[S]) Plugin() Kind[S] { return k }
 
-// Registry lists the plug-ins of one sort, in the order of help. It is
-// immutable.
+// Registry lists the plug-ins of one sort, in the order of help. It is immutable.
 type Registry[S Settings, E Entry[S]] struct {
 	Sort    string // "backend", "rule", ...: the sort's name in help and errors
 	entries []E
@@ -94,8 +92,7 @@ func (r Registry[S, E]) hint(name string) string {
 	return Nearest(name, r.Names(), r.Sort+"s: "+strings.Join(r.Names(), ", "))
 }
 
-// Nearest returns a hint with the known word that was probably meant, or
-// otherwise.
+// Nearest returns a hint with the known word that was probably meant, or otherwise.
 func Nearest(word string, known []string, otherwise string) string {
 	best, score := "", 0.78
 	for _, k := range known {

@@ -90,10 +90,9 @@ type badValue struct{ of *fault.Error }
 func (b badValue) Error() string               { return b.of.Error() }
 func (b badValue) Fault() (fault.Kind, string) { return b.of.Fault() }
 
-// Specs declares the plug-ins of a registry that a spec string names and fills,
-// such as that of --reward. Their settings are keys of the spec, not flags;
-// form is the spec as help shows it, with KIND and ARGUMENTS as placeholders,
-// and chosen reports whether a spec names a plug-in.
+// Specs declares the plug-ins of a registry that a spec string names and fills, such as that of
+// --reward. Their settings are keys of the spec, not flags; form is the spec as help shows it,
+// with KIND and ARGUMENTS as placeholders, and chosen reports whether a spec names a plug-in.
 func Specs[S Settings, E Entry[S]](d *Declarer, r Registry[S, E], form string, chosen func(name string) bool) {
 	for _, e := range r.entries {
 		k := e.Plugin()

@@ -128,8 +128,7 @@ func splitWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// File declares a field that load reads from the content of the file which the
-// setting names.
+// File declares a field that load reads from the content of the file which the setting names.
 func File[T any](d *Declarer, p *T, name, help string, load func(path string, data []byte) (T, error)) *Setting {
 	return scalar(d, p, name, help, Text, func(path string) (none T, err error) {
 		data, err := ReadFile(context.Background(), path) // as for Key

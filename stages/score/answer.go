@@ -34,9 +34,8 @@ type AnswerLine struct {
 	Trace   string            `json:"traceback,omitempty" jsonschema:"with error: the whole of it, kept once for each error"`
 }
 
-// ReadAnswer reads one answer. Its value is a failure if the answer's row is
-// known and its reward is invalid; the error is for an answer that belongs to
-// no known row.
+// ReadAnswer reads one answer. Its value is a failure if the answer's row is known and its
+// reward is invalid; the error is for an answer that belongs to no known row.
 func ReadAnswer(data []byte) (Answer, error) {
 	var w AnswerLine
 	clean, lost := jsontext.Mend(data)

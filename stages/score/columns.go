@@ -7,8 +7,7 @@ import "slices"
 var lightColumns = []string{"trajectory_id", "run", "example_id", "epoch", "generation", "forked_from", "fork_call", "answer",
 	"status", "stop_reason", "failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens", "sampled_tokens", "metadata"}
 
-// textColumns are those that the detail Text adds: the messages without their token-level
-// data.
+// textColumns are those that the detail Text adds: the messages without their token-level data.
 var textColumns = []string{"tool_sets", "messages.parent", "messages.role", "messages.content", "messages.content_parts",
 	"messages.name", "messages.reasoning", "messages.tool_call_id", "messages.tool_calls", "messages.sampled",
 	"messages.finish_reason", "messages.call", "messages.branch", "calls.tools", "calls.target", "calls.function", "artifacts"}

@@ -154,10 +154,9 @@ func (p *pipeline) show(r *Row, name string, shaped []float64) {
 	r.Shaped[name] = shaped
 }
 
-// carry keeps those of a row's known rewards that are not computed again, in
-// one order for all rows. Shaped rewards are the sum of all components, so they
-// are kept only if none of these is replaced; new ones are added to them, and
-// rewards computed from them replace them.
+// carry keeps those of a row's known rewards that are not computed again, in one order for all
+// rows. Shaped rewards are the sum of all components, so they are kept only if none of these is
+// replaced; new ones are added to them, and rewards computed from them replace them.
 func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 	before, said := r.Known, r.signals
 	r.Known, r.signals = room, nil

@@ -20,8 +20,7 @@ const (
 	onlyChanged = "changed" // every row, when its spec, a file or the seed changed
 )
 
-// copySource is the score dataset whose values are copied where no new ones are
-// asked for.
+// copySource is the score dataset whose values are copied where no new ones are asked for.
 type copySource struct {
 	*dataset.Dataset
 	specs      map[string]Spec
@@ -176,9 +175,8 @@ func (e *copySource) requested(r *Row, c component) bool {
 	return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
 }
 
-// due reports whether a reward of a row has to be computed: it is requested, or
-// reads another one that changed, or is a part of the shaped rewards, of which
-// only the sum was kept.
+// due reports whether a reward of a row has to be computed: it is requested, or reads another
+// one that changed, or is a part of the shaped rewards, of which only the sum was kept.
 func (e *copySource) due(r *Row, c component) bool {
 	if e.requested(r, c) || r.copied.recomputed && e.steps[c.Name] {
 		return true
@@ -197,9 +195,8 @@ func sameValue(a, b *float64) bool { return a == b || a != nil && b != nil && *a
 // notComputed is the error of a row that only --only left out.
 const notComputed = "it was not computed for this row; --only missing does"
 
-// split separates the rows for which a reward is due from those that keep
-// theirs. If the members of a group are compared with one another, all are due
-// or none.
+// split separates the rows for which a reward is due from those that keep theirs. If the members
+// of a group are compared with one another, all are due or none.
 func (e *copySource) split(rows []*Row, c component) (due, kept []*Row) {
 	relative := c.Relative
 	for first := 0; first < len(rows); {

@@ -19,23 +19,20 @@
 // failed or was skipped is never scored. If a reward has no value for a row,
 // the row's total is null, unless the weight is 0.
 //
-// If the input is a score dataset instead of a wide one, its named rewards are
-// carried forward, rewards of the same name are replaced by new ones, and the
-// total is summed again.
+// If the input is a score dataset instead of a wide one, its named rewards are carried forward,
+// rewards of the same name are replaced by new ones, and the total is summed again.
 //
-// Options.Only limits which rewards and rows are computed; the rest is copied from
-// a previous score dataset of the same trajectories. With pure rewards the result
-// equals a complete computation. A reward that reads another one is computed
-// wherever that one changed, and if a row's shaped rewards are a sum, every part
-// of the sum is computed.
+// Options.Only limits which rewards and rows are computed; the rest is copied from a previous
+// score dataset of the same trajectories. With pure rewards the result equals a complete
+// computation. A reward that reads another one is computed wherever that one changed, and if a
+// row's shaped rewards are a sum, every part of the sum is computed.
 //
 // To add a reward in Go, write a file or folder in rewards/ with its Kind and a
 // Settings struct that makes the Reward. Add a line to the list, and pass the Kind
 // to rewardtest.Run in a test. A spec's arguments, help and the generated page
 // come from the settings' Declare. ExampleRewardKind is a complete reward.
 //
-// To add one in another language, write a program that reads Requests and writes
-// Answers, or a service that gets Requests by POST, and name it in a spec of kind
-// command, arrow or http. testdata/rewards has one of each in Python, with
-// explanations.
+// To add one in another language, write a program that reads Requests and writes Answers, or a
+// service that gets Requests by POST, and name it in a spec of kind command, arrow or http.
+// testdata/rewards has one of each in Python, with explanations.
 package score

@@ -75,8 +75,7 @@ func scoresBefore(ctx context.Context, d, base *dataset.Dataset, rows int64) (n 
 	return n, err
 }
 
-// join gives the rows, beginning at row first, the scores that some of them
-// had.
+// join gives the rows, beginning at row first, the scores that some of them had.
 func (f *extendedScores) join(rows []*Row, first int64) error {
 	if f == nil {
 		return nil

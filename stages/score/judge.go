@@ -52,8 +52,7 @@ type Store interface {
 	Put(ctx context.Context, key string, value []byte) error
 }
 
-// Ledger counts the cost of judges and stops them at a budget. It is safe for
-// concurrent use.
+// Ledger counts the cost of judges and stops them at a budget. It is safe for concurrent use.
 type Ledger struct {
 	PromptPrice     float64 // per million tokens, in any currency
 	CompletionPrice float64
@@ -94,9 +93,8 @@ func (s *Spent) add(o Spent, sign int64) {
 	s.Cost += float64(float64(sign) * o.Cost)
 }
 
-// Reserve sets tokens aside for a question that may cost so many, or returns an
-// error of kind budget: earlier answers are in the store. Settle must be called
-// with the actual cost.
+// Reserve sets tokens aside for a question that may cost so many, or returns an error of kind
+// budget: earlier answers are in the store. Settle must be called with the actual cost.
 func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completion int64), err error) {
 	if l == nil {
 		return func(int64, int64) {}, nil

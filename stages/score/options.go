@@ -12,8 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Options are the settings of Run. Only In, Out, Registry and Rewards are
-// required.
+// Options are the settings of Run. Only In, Out, Registry and Rewards are required.
 type Options struct {
 	stages.Env
 	In  stages.Input // a wide dataset, or scores to carry forward

@@ -20,10 +20,9 @@ const checkedRows = 8
 // says, whatever the row: most often one that cannot start.
 var programFaults = []string{outcomes.RewardCrashed, outcomes.RewardTimeout, outcomes.RewardAnswer}
 
-// programCheck runs the programs on the first row before a row is written, and on the
-// next ones if it fails for a program's fault. When all of them do, the stage ends:
-// a misspelt program would fail every row, and its dataset would be in the way of
-// the mended one.
+// programCheck runs the programs on the first row before a row is written, and on the next ones
+// if it fails for a program's fault. When all of them do, the stage ends: a misspelt program
+// would fail every row, and its dataset would be in the way of the mended one.
 type programCheck struct {
 	*pipeline
 	failed int // rows so far
@@ -106,9 +105,8 @@ func broken(rows string, r *formats.NamedReward) error {
 		"score: reward %q: %s trajectories failed: %s: %s", r.Name, rows, r.Failure, r.Error)
 }
 
-// checkable returns the programs, with the rewards before them that cost nothing.
-// Those after a service, a judge or a reward of a whole group are not tried: they
-// may read its value.
+// checkable returns the programs, with the rewards before them that cost nothing. Those after a
+// service, a judge or a reward of a whole group are not tried: they may read its value.
 func (b rewardSet) checkable() []component {
 	var out []component
 	programs := 0

@@ -18,12 +18,11 @@ type Reward interface {
 	// nothing, not even how much it reads, is refused.
 	Describe() Description
 
-	// Score fills one value per row; len(values) == len(rows). The rows of a
-	// group always come in one call, but a value may depend only on its row (in
-	// a group-relative reward: its group), the spec and the seed: not on the
-	// batch, the worker or the time. An error about one row is its value's
-	// failure and never affects other rows. A returned error ends the stage:
-	// the context's, or one that no row causes.
+	// Score fills one value per row; len(values) == len(rows). The rows of a group always come
+	// in one call, but a value may depend only on its row (in a group-relative reward: its
+	// group), the spec and the seed: not on the batch, the worker or the time. An error about
+	// one row is its value's failure and never affects other rows. A returned error ends the
+	// stage: the context's, or one that no row causes.
 	Score(ctx context.Context, rows []*Row, values []Value) error
 
 	// Close ends what the reward started. It may be called twice.
@@ -56,8 +55,7 @@ type Description struct {
 	Start func(context.Context) error
 }
 
-// Detail is how much of a trajectory a reward reads; each level includes the
-// one before.
+// Detail is how much of a trajectory a reward reads; each level includes the one before.
 type Detail int
 
 const (
@@ -86,8 +84,7 @@ func Failed(class, format string, args ...any) Value {
 	return Value{Failure: class, Error: fmt.Sprintf(format, args...)}
 }
 
-// RewardKind is an entry of the registry of rewards: the word before the colon
-// in a spec.
+// RewardKind is an entry of the registry of rewards: the word before the colon in a spec.
 type RewardKind struct {
 	plugin.Kind[RewardSettings]
 	Seeded bool // the seed may change its values
@@ -138,8 +135,7 @@ func (k RewardKind) Make(arguments string, s Setup) (Reward, error) {
 // Registry lists the rewards that a spec may name.
 type Registry = plugin.Registry[RewardSettings, RewardKind]
 
-// deciding returns the part of a spec that decides the values, for the
-// identity.
+// deciding returns the part of a spec that decides the values, for the identity.
 func deciding(r Registry, s Spec) Spec {
 	if kind, err := r.Find(s.Kind); err == nil && kind.Decides != nil {
 		s.Arguments = kind.Decides(s.Arguments)

@@ -69,8 +69,7 @@ func (b rewardSet) stored() bool {
 	return slices.ContainsFunc(b, func(c component) bool { return c.Stored })
 }
 
-// shown returns the rewards whose shaped rewards other rewards read; "" are the
-// stored ones.
+// shown returns the rewards whose shaped rewards other rewards read; "" are the stored ones.
 func (b rewardSet) shown() map[string]bool {
 	out := map[string]bool{}
 	for _, c := range b {
@@ -100,8 +99,7 @@ func (b rewardSet) checkSteps(stored bool) error {
 	return nil
 }
 
-// files digests the files that the rewards depend on, and those of
-// --depends-on.
+// files digests the files that the rewards depend on, and those of --depends-on.
 func (b rewardSet) files(ctx context.Context, o Options) (map[string]string, error) {
 	out, err := digestFiles(ctx, o.DependsOn, nil)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// Fields returns the example's fields, with numbers as float64. It is decoded
-// once.
+// Fields returns the example's fields, with numbers as float64. It is decoded once.
 func (r *Row) Fields() (map[string]any, error) {
 	if r.fields == nil && r.err == nil {
 		r.fields, r.err = decodeExample(r.Example)

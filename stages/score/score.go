@@ -14,9 +14,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// Run scores one shard of a dataset and seals the dataset if the shard is the
-// last. When a gate refuses the sealed dataset, the report is complete and the
-// error is a *manifest.GateError.
+// Run scores one shard of a dataset and seals the dataset if the shard is the last. When a gate
+// refuses the sealed dataset, the report is complete and the error is a *manifest.GateError.
 func Run(ctx context.Context, o Options) (stages.Report, error) {
 	started := o.Clock()
 	if err := o.Validate(); err != nil {
@@ -156,8 +155,7 @@ func (p *pipeline) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// readBatches reads batches of whole groups, each of which is one call of every
-// reward.
+// readBatches reads batches of whole groups, each of which is one call of every reward.
 func (p *pipeline) readBatches(ctx context.Context, next func(*job) error) error {
 	source, err := openSource(ctx, p.in, p.slice, p.rewards)
 	if err != nil {

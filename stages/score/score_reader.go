@@ -40,8 +40,7 @@ func (a *scoreReader) skip(rows int64) error {
 	return a.Skip(rows)
 }
 
-// next returns the scores of the next rows, beginning at row first; none when
-// a is nil.
+// next returns the scores of the next rows, beginning at row first; none when a is nil.
 func (a *scoreReader) next(rows []*Row, first int64) ([]formats.Score, error) {
 	if a == nil {
 		return nil, nil

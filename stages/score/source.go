@@ -85,8 +85,7 @@ func (s *source) close() error {
 	return errors.Join(s.base.Close(), stored, s.scores.close(), s.copied.close())
 }
 
-// batch returns the next whole groups, about n rows or one larger group; none
-// after the last.
+// batch returns the next whole groups, about n rows or one larger group; none after the last.
 func (s *source) batch(n int) ([]*Row, error) {
 	rows := s.pending
 	s.pending = nil

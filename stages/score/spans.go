@@ -77,8 +77,7 @@ func (p *pipeline) spans(_ context.Context, next func(*job) error) error {
 	return nil
 }
 
-// workSpans reads and scores spans, of which each worker gets later and later
-// ones.
+// workSpans reads and scores spans, of which each worker gets later and later ones.
 func (p *pipeline) workSpans(ctx context.Context, todo <-chan *job) error {
 	source, err := openSource(ctx, p.in, p.slice, p.rewards)
 	if err != nil {

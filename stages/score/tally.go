@@ -26,11 +26,10 @@ const (
 // factAttempted is scored + unscored: the denominator of the gate.
 const factAttempted = "attempted"
 
-// tally counts rows for the shard's record. Facts besides reward_sum (over
-// scored rows) are, for each reward, rewards.NAME.sum, rewards.NAME.scored and
-// rewards.NAME.failed, the last without trajectories that failed;
-// rewards.NAME.shaped, the rows to which it may have given shaped rewards; and,
-// with --only, rewards.NAME.computed, the rows that were not carried over.
+// tally counts rows for the shard's record. Facts besides reward_sum (over scored rows) are, for
+// each reward, rewards.NAME.sum, rewards.NAME.scored and rewards.NAME.failed, the last without
+// trajectories that failed; rewards.NAME.shaped, the rows to which it may have given shaped
+// rewards; and, with --only, rewards.NAME.computed, the rows that were not carried over.
 type tally struct {
 	scored, unscored, failed int64
 	sum                      float64 // of rewards

@@ -47,9 +47,8 @@ func (p *pipeline) count(j *job) error {
 	return nil
 }
 
-// writeJob writes the scores of a job; a group that goes on in the next job is
-// written with that. Columns that the base has too are copied, if the job is one of
-// its row groups.
+// writeJob writes the scores of a job; a group that goes on in the next job is written with
+// that. Columns that the base has too are copied, if the job is one of its row groups.
 func (p *pipeline) writeJob(ctx context.Context, j, next *job) (err error) {
 	if j == nil {
 		return nil

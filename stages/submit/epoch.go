@@ -122,9 +122,8 @@ func (s *session) winEpoch(ctx context.Context) error {
 	}
 }
 
-// earlier returns the key of the newest other submission that trained the epoch
-// or may have; "" if there is none. Without --resubmit such a submission is an
-// error.
+// earlier returns the key of the newest other submission that trained the epoch or may have; ""
+// if there is none. Without --resubmit such a submission is an error.
 func (s *session) earlier(ctx context.Context, list []epochClaim) (string, error) {
 	before := ""
 	for _, c := range list {
@@ -171,9 +170,8 @@ func (s *session) keepEpoch(ctx context.Context) error {
 	return nil
 }
 
-// epochFree reports whether an earlier holder of the epoch certainly trained
-// nothing. If it may have trained, and --resubmit does not overrule it, that is
-// an error.
+// epochFree reports whether an earlier holder of the epoch certainly trained nothing. If it may
+// have trained, and --resubmit does not overrule it, that is an error.
 func (s *session) epochFree(ctx context.Context, c epochClaim) (bool, error) {
 	a, err := s.other(c.Key).last(ctx)
 	if err != nil || a == nil {
@@ -220,8 +218,7 @@ func (s *session) settleOther(ctx context.Context, a *attempt) (*attempt, error)
 	return &settled, nil
 }
 
-// assume records a submission with damaged records as trained, because a person
-// confirmed it.
+// assume records a submission with damaged records as trained, because a person confirmed it.
 func (s *session) assume(ctx context.Context, damaged *attempt) error {
 	in := s.intent(damaged)
 	in.Assumes = true

@@ -11,10 +11,9 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// heartbeat shows that its owner is alive: the owner rewrites it four times
-// within the lease. Each observer measures by its own clock, and treats the owner
-// as dead when nothing was written for one and a half times the lease. The clocks
-// of two machines are never compared.
+// heartbeat shows that its owner is alive: the owner rewrites it four times within the lease.
+// Each observer measures by its own clock, and treats the owner as dead when nothing was written
+// for one and a half times the lease. The clocks of two machines are never compared.
 type heartbeat struct {
 	Owner    string `json:"owner"`
 	Beat     int64  `json:"beat"`
@@ -118,9 +117,8 @@ var errLeaseLost = fault.Errorf(fault.Temporary, "run the same command again",
 var errTaken = fault.Errorf(fault.Temporary, "run the same command again",
 	"submit: another process took this submission over; nothing more is sent from here")
 
-// guard returns an error well before another process may treat this one as dead,
-// and after one did. It reads the ledger again if the last read is old by any clock
-// of this machine.
+// guard returns an error well before another process may treat this one as dead, and after one
+// did. It reads the ledger again if the last read is old by any clock of this machine.
 func (h *holding) guard() error {
 	h.mu.Lock()
 	fresh := h.lost == nil && h.checked.Since() < min(h.l.ttl/8, time.Second)

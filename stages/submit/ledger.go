@@ -59,10 +59,9 @@ type ledger struct {
 	ttl   time.Duration
 }
 
-// Key identifies a submission: the same rows with the same settings for the
-// same target and model have the same key, whenever and wherever they are
-// submitted. The digest also covers the tables that the target uses. Settings
-// and target are as stored, without secrets.
+// Key identifies a submission: the same rows with the same settings for the same target and
+// model have the same key, whenever and wherever they are submitted. The digest also covers the
+// tables that the target uses. Settings and target are as stored, without secrets.
 func Key(digest string, settings backends.Identity, target receipts.Target) string {
 	data, _ := json.Marshal(struct {
 		Digest   string
@@ -199,9 +198,8 @@ func (l *ledger) records(ctx context.Context, a *attempt) error {
 	return err
 }
 
-// unrecorded returns what is missing of the attempt that a receipt describes; nil
-// if the ledger has it. A receipt is only written after the record of what it
-// says.
+// unrecorded returns what is missing of the attempt that a receipt describes; nil if the ledger
+// has it. A receipt is only written after the record of what it says.
 func (l *ledger) unrecorded(ctx context.Context, r *receipts.Receipt) (*damage, error) {
 	if r.State == receipts.JobNothing || r.State == receipts.JobPrepared {
 		return nil, nil
@@ -255,9 +253,8 @@ func (a *attempt) contradicts(l *ledger) {
 	}
 }
 
-// load reads one record of an attempt, if it exists. A damaged record sets the
-// attempt's damage. A damaged lease counts as missing, because a lease decides
-// nothing permanently.
+// load reads one record of an attempt, if it exists. A damaged record sets the attempt's damage.
+// A damaged lease counts as missing, because a lease decides nothing permanently.
 func load[T any, R interface {
 	*T
 	record

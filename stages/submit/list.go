@@ -10,8 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// Listed is one submission of a ledger, from its records alone: no trainer is
-// asked.
+// Listed is one submission of a ledger, from its records alone: no trainer is asked.
 type Listed struct {
 	Key     string `json:"key"`
 	Attempt int    `json:"attempt"`

@@ -39,12 +39,11 @@ func (k Keys) submissions(ctx context.Context) iter.Seq2[string, error] {
 
 func (s *session) keeps() bool { return s.Effect == backends.KeepsBatch }
 
-// checkOthers searches the ledger's other submissions for the same rows. Rows
-// that one policy has learnt from are stale for another one, and a wrong --name
-// or --url is the usual cause; the same policy with other settings would learn
-// them twice. Only a person can decide that this is intended. Targets that only
-// store the rows do not count, on either side, nor do other settings of a
-// trainer that makes a new model for each submission.
+// checkOthers searches the ledger's other submissions for the same rows. Rows that one policy
+// has learnt from are stale for another one, and a wrong --name or --url is the usual cause; the
+// same policy with other settings would learn them twice. Only a person can decide that this is
+// intended. Targets that only store the rows do not count, on either side, nor do other settings
+// of a trainer that makes a new model for each submission.
 func (s *session) checkOthers(ctx context.Context) error {
 	if s.Keys == nil || s.keeps() {
 		return nil

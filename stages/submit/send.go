@@ -136,8 +136,7 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 		if ctx.Err() != nil { // the attempt stays open, and the next run asks the trainer
 			return failure
 		}
-		// Whatever the failure, the batch was sent: only the trainer knows how
-		// it ended.
+		// Whatever the failure, the batch was sent: only the trainer knows how it ended.
 		s.Logger().Warn("the end of the job was not seen; the trainer is asked", "error", failure)
 		asked, err := s.follow(ctx, a, backends.Outcome{MetricSteps: out.MetricSteps, Metrics: out.Metrics})
 		if err != nil {
@@ -167,9 +166,8 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 	return s.contradiction(a, out)
 }
 
-// contradiction returns the error of an attempt for which this process and
-// another that took it over saw different ends. That must never look like
-// success.
+// contradiction returns the error of an attempt for which this process and another that took it
+// over saw different ends. That must never look like success.
 func (s *session) contradiction(a *attempt, out backends.Outcome) error {
 	ended := "that nothing was trained: " + a.done.Why
 	if a.done.Receipt != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// settle finds out how the newest attempt ended, and ends it if its owner is
-// dead. It returns nil if the job is still running and is not to be waited for:
-// the result is then complete.
+// settle finds out how the newest attempt ended, and ends it if its owner is dead. It returns
+// nil if the job is still running and is not to be waited for: the result is then complete.
 func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 	if a.damage != nil {
 		return nil, s.damaged(a)
@@ -83,10 +82,9 @@ func (s *session) unseen(ctx context.Context, failure error) error {
 // fail to answer, after the batch was sent.
 const askAgain = 6
 
-// follow requests the state of a job. With --wait it repeats that until the job
-// has ended. A trainer that trains within the request is asked until it knows
-// how the training ended, because nothing else can follow it; a flag that says
-// what happened ends that.
+// follow requests the state of a job. With --wait it repeats that until the job has ended. A
+// trainer that trains within the request is asked until it knows how the training ended, because
+// nothing else can follow it; a flag that says what happened ends that.
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
 	submission := s.submission(a)
 	still := &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}

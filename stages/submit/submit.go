@@ -130,9 +130,8 @@ func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest strin
 	return s
 }
 
-// nameless returns settings without the values of those that are named like
-// secrets, such as settings.api-key: with another key it is the same
-// submission.
+// nameless returns settings without the values of those that are named like secrets, such as
+// settings.api-key: with another key it is the same submission.
 func nameless(settings backends.Identity) backends.Identity {
 	for name := range settings {
 		if secret.Looks(name[strings.LastIndex(name, ".")+1:]) {
@@ -142,9 +141,8 @@ func nameless(settings backends.Identity) backends.Identity {
 	return settings
 }
 
-// stored returns a target, or a trainer's settings, as records have it: without
-// secrets. Keys are computed from it, so that replacing a secret does not make
-// another submission.
+// stored returns a target, or a trainer's settings, as records have it: without secrets. Keys
+// are computed from it, so that replacing a secret does not make another submission.
 func stored[T receipts.Target | backends.Identity](ctx context.Context, v T) T {
 	data, err := json.Marshal(v)
 	if err != nil {

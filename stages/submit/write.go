@@ -23,8 +23,7 @@ type Store interface {
 	Write(ctx context.Context, key string, data []byte) error
 }
 
-// ReadReceipt reads the receipt under submit's --out. A missing one is
-// fs.ErrNotExist.
+// ReadReceipt reads the receipt under submit's --out. A missing one is fs.ErrNotExist.
 func ReadReceipt(ctx context.Context, s Store) (*receipts.Receipt, error) {
 	data, err := s.ReadLimited(ctx, receipts.File, maxReceipt)
 	if err != nil {

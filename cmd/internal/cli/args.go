@@ -72,8 +72,7 @@ func commandAt(args []string) int {
 	return -1
 }
 
-// assignArgs assigns the arguments to their settings. It refuses more than the command
-// takes.
+// assignArgs assigns the arguments to their settings. It refuses more than the command takes.
 func (cmd Command) assignArgs(words []string, own []*option) error {
 	if limit := len(strings.Fields(cmd.Args)); len(words) > limit {
 		return Usagef(cmd.extraHint(words, limit, own), "unexpected argument %q", words[limit])

@@ -32,9 +32,8 @@ type Body struct {
 	do       func(ctx context.Context, s *Session, o plugin.Settings) error
 }
 
-// With returns a body with typed settings. fresh returns them at their defaults;
-// do gets them after flags, --set, the environment and the config file were
-// applied.
+// With returns a body with typed settings. fresh returns them at their defaults; do gets them
+// after flags, --set, the environment and the config file were applied.
 func With[S plugin.Settings](fresh func() S, do func(context.Context, *Session, S) error) Body {
 	return Body{
 		Settings: func() plugin.Settings { return fresh() },

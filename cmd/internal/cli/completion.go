@@ -42,14 +42,12 @@ func runCompletion(_ context.Context, s *Session, c *completionSettings) error {
 	return s.PrintText(map[string]string{"shell": c.Shell, "script": script}, script)
 }
 
-// bashCompletion returns a script that completes commands, flags, the values of
-// flags that have a closed list, the kinds of a spec such as that of --reward, and
-// file names.
+// bashCompletion returns a script that completes commands, flags, the values of flags that have
+// a closed list, the kinds of a spec such as that of --reward, and file names.
 //
-// The script does not run rollmill. That of urfave/cli does, with the unfinished
-// command line through eval, at each press of the key; it needs the package
-// bash-completion, knows no values, and completes nothing after a flag that the
-// parser refuses.
+// The script does not run rollmill. That of urfave/cli does, with the unfinished command line
+// through eval, at each press of the key; it needs the package bash-completion, knows no values,
+// and completes nothing after a flag that the parser refuses.
 func (a *App) bashCompletion() string {
 	global := flagNames(globalOptions())
 	flags := []string{`"") flags="` + global + ` --version" ;;`}
@@ -73,9 +71,8 @@ func (a *App) bashCompletion() string {
 	).Replace(bashTemplate)
 }
 
-// bashTemplate finds the word before the value that is completed. Bash splits
-// --flag=value into three words, but zsh does not. The kind of a spec may follow
-// its NAME=.
+// bashTemplate finds the word before the value that is completed. Bash splits --flag=value into
+// three words, but zsh does not. The kind of a spec may follow its NAME=.
 const bashTemplate = `_rollmill() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at=$COMP_CWORD word before command="" prefix="" flags="" words="" values=""
   for word in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do

@@ -12,15 +12,13 @@ import (
 // bugReports is where to report a crash.
 const bugReports = "https://github.com/rollmill/rollmill/issues"
 
-// recoverCrash runs f. If f panics, it prints the panic and where to report it,
-// and returns ExitCrash: Go's own exit code for a panic, 2, means wrong usage
-// here.
+// recoverCrash runs f. If f panics, it prints the panic and where to report it, and returns
+// ExitCrash: Go's own exit code for a panic, 2, means wrong usage here.
 //
-// This covers only the goroutine of the command. A panic of another goroutine or
-// a fatal error of the Go runtime, such as a stack overflow, cannot be recovered;
-// it ends the process by SIGABRT, which shells report as ExitAbort. Memory dumps
-// are disabled, so that such a crash leaves no keys on disk. A user who sets
-// GOTRACEBACK gets Go's own behaviour for both.
+// This covers only the goroutine of the command. A panic of another goroutine or a fatal error
+// of the Go runtime, such as a stack overflow, cannot be recovered; it ends the process by
+// SIGABRT, which shells report as ExitAbort. Memory dumps are disabled, so that such a crash
+// leaves no keys on disk. A user who sets GOTRACEBACK gets Go's own behaviour for both.
 func (a *App) recoverCrash(f func() int) (code int) {
 	if os.Getenv("GOTRACEBACK") == "" {
 		debug.SetTraceback("crash")

@@ -9,9 +9,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Pages returns the pages of the program in Markdown, by file name: one of the
-// program, one for each command with its subcommands, and one for each kind of
-// plug-in.
+// Pages returns the pages of the program in Markdown, by file name: one of the program, one for
+// each command with its subcommands, and one for each kind of plug-in.
 func (a *App) Pages() map[string]string {
 	pages := map[string]string{"rollmill.md": a.indexPage()}
 	for _, cmd := range a.Commands {

@@ -65,8 +65,7 @@ func (a *App) checkVariables(s *terminal.Console) error {
 	return nil
 }
 
-// nearestVariable returns the known variable with the smallest edit distance,
-// and that distance.
+// nearestVariable returns the known variable with the smallest edit distance, and that distance.
 func nearestVariable(name string, known map[string]bool) (string, int) {
 	best, distance := "", len(name)
 	for _, k := range slices.Sorted(maps.Keys(known)) {

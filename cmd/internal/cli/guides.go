@@ -70,8 +70,7 @@ func firstSentence(text string) string {
 	return ""
 }
 
-// schemaList returns what `rollmill help schemas` prints: the name and the title
-// of each schema.
+// schemaList returns what `rollmill help schemas` prints: the name and the title of each schema.
 func (a *App) schemaList() string {
 	var b strings.Builder
 	b.WriteString("JSON schemas of the messages to and from programs (rollmill help schema NAME prints one):\n")

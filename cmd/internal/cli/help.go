@@ -145,8 +145,7 @@ func (cmd Command) listParts(b *strings.Builder) {
 	}
 }
 
-// full returns what `rollmill help COMMAND` prints: everything, with a line for
-// each plug-in.
+// full returns what `rollmill help COMMAND` prints: everything, with a line for each plug-in.
 func (cmd Command) full(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
 	cmd.Begin(&b)

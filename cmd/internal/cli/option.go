@@ -110,10 +110,9 @@ func (o *option) refused(where, text string, err error) error {
 // hint returns the line of help on the option.
 func (o *option) hint() string { return form(o.Setting) + ": " + o.Phrase() }
 
-// checkChosen refuses settings of plug-ins that were not chosen, if they are on
-// the command line. It refuses them in the configuration only when no plug-in is
-// named there or on the command line: a configuration that names one may also have
-// settings for others.
+// checkChosen refuses settings of plug-ins that were not chosen, if they are on the command
+// line. It refuses them in the configuration only when no plug-in is named there or on the
+// command line: a configuration that names one may also have settings for others.
 func checkChosen(options []*option) error {
 	for _, o := range options {
 		if o.texts == nil || o.chosen() {

@@ -89,9 +89,8 @@ var (
 	userInfo = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
 )
 
-// keysIn adds the keys in the path of a URL to the known secrets, and reports
-// whether there are any: parts that look like a key, and values of variables that
-// are named like secrets.
+// keysIn adds the keys in the path of a URL to the known secrets, and reports whether there are
+// any: parts that look like a key, and values of variables that are named like secrets.
 func keysIn(s *terminal.Console, name, address string, random bool) (found bool) {
 	_, rest, _ := strings.Cut(address, "://")
 	_, path, _ := strings.Cut(rest, "/")

@@ -89,10 +89,9 @@ func (s *Session) Close() (err error) {
 	return err
 }
 
-// Configured returns the settings of a section of the config file, as its command
-// would read them. set, which may be nil, assigns what the caller decides instead.
-// It is called before the section is read too, because the overlay's switch decides
-// which sections count.
+// Configured returns the settings of a section of the config file, as its command would read
+// them. set, which may be nil, assigns what the caller decides instead. It is called before the
+// section is read too, because the overlay's switch decides which sections count.
 func Configured[S plugin.Settings](s *Session, section string, fresh func() S, set func(S)) (S, error) {
 	settings := fresh()
 	if set == nil {

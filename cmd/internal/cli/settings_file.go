@@ -172,8 +172,7 @@ func (p *parser) json(n *yaml.Node) (string, error) {
 	return string(data), nil
 }
 
-// expandAll expands every scalar below a node. An unquoted scalar may become a
-// number.
+// expandAll expands every scalar below a node. An unquoted scalar may become a number.
 func (p *parser) expandAll(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode && reference.MatchString(n.Value) {
 		text, err := p.expand(n)

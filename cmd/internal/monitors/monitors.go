@@ -1,12 +1,10 @@
-// Package monitors keeps the figures of a command in a file of metrics, which the
-// textfile collector of Prometheus's node_exporter reads. It is for scheduled jobs,
-// which end before a server could ask them. Traces are sent by package
-// stages/rollout/tracing; TensorBoard and MLflow get the figures of finished epochs
-// from the Python module rollmill.track.
+// Package monitors keeps the figures of a command in a file of metrics, which the textfile
+// collector of Prometheus's node_exporter reads. It is for scheduled jobs, which end before a
+// server could ask them. Traces are sent by package stages/rollout/tracing; TensorBoard and
+// MLflow get the figures of finished epochs from the Python module rollmill.track.
 //
-// The figures are the ones that the user sees: the counters of a stage's meter, which
-// the progress lines show, and the stage's report, which --json prints. No dataset is
-// read for them.
+// The figures are the ones that the user sees: the counters of a stage's meter, which the
+// progress lines show, and the stage's report, which --json prints. No dataset is read for them.
 //
 // The file is replaced as a whole: when the first stage begins, every few seconds,
 // and when the command has ended, also after a failure or an interruption. The exit
@@ -33,8 +31,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Settings are included by the settings of commands that are watched. Their zero
-// value is off.
+// Settings are included by the settings of commands that are watched. Their zero value is off.
 type Settings struct{ path string }
 
 // Declare declares the settings.

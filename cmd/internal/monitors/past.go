@@ -18,8 +18,7 @@ var kept = []metric{exit, ended, success, duration}
 
 const maxFile = 4 << 20 // of a file that is read
 
-// readPast reads the file before. A file that is absent or not one of ours says
-// nothing.
+// readPast reads the file before. A file that is absent or not one of ours says nothing.
 func readPast(path, command, run string) past {
 	p := past{}
 	in, err := regular.Open(path)

@@ -51,10 +51,9 @@ func screenOf(s Streams) screen {
 	return out
 }
 
-// Page prints like Print. On a terminal each line has the style that style
-// returns for it, unless $NO_COLOR is set, and text that is longer than the
-// screen goes through $PAGER. Lines are styled after control characters were made
-// visible, so data cannot bring its own.
+// Page prints like Print. On a terminal each line has the style that style returns for it,
+// unless $NO_COLOR is set, and text that is longer than the screen goes through $PAGER. Lines
+// are styled after control characters were made visible, so data cannot bring its own.
 func (s *Console) Page(object any, text func(io.Writer) error, style func(line string) Style) error {
 	if s.JSON || s.screen.height == 0 {
 		return s.Print(object, text)

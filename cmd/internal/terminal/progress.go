@@ -131,8 +131,7 @@ func (b *board) Answer(ctx context.Context, command string, asks <-chan os.Signa
 	}()
 }
 
-// printState prints the state of every meter that has not ended, whatever the flags
-// say.
+// printState prints the state of every meter that has not ended, whatever the flags say.
 func (b *board) printState() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,9 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// stderr writes log lines, messages and errors to standard error, above the
-// progress bars if there are any. It redacts the secrets of this process and
-// escapes control characters.
+// stderr writes log lines, messages and errors to standard error, above the progress bars if
+// there are any. It redacts the secrets of this process and escapes control characters.
 type stderr struct {
 	w        io.Writer
 	terminal bool

@@ -17,8 +17,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Streams are the standard streams and the environment of a run. Tests inject
-// their own.
+// Streams are the standard streams and the environment of a run. Tests inject their own.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -80,8 +79,7 @@ func (s *Console) leveled(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.Stderr, o))
 }
 
-// Result prints the result of a command: one line, for people and for $(…), or
-// one JSON object.
+// Result prints the result of a command: one line, for people and for $(…), or one JSON object.
 func (s *Console) Result(line string, object any) error { return s.PrintText(object, line+"\n") }
 
 // PrintText is Print for a text that is made already.

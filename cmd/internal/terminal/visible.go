@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible replaces every invisible character of a text, except line ends and
-// tabs, by an escape such as \x1b or \u202e. All text that is printed goes through
-// it: data from models, programs and files must not move the cursor, hide text or
-// make the terminal send input.
+// Visible replaces every invisible character of a text, except line ends and tabs, by an escape
+// such as \x1b or \u202e. All text that is printed goes through it: data from models, programs
+// and files must not move the cursor, hide text or make the terminal send input.
 func Visible(text string) string {
 	return escape(text, func(b *strings.Builder, r rune, raw string) {
 		switch {
@@ -25,8 +24,7 @@ func Visible(text string) string {
 	})
 }
 
-// visibleJSON is visible for a JSON document. The meaning of the document does not
-// change.
+// visibleJSON is visible for a JSON document. The meaning of the document does not change.
 func visibleJSON(document string) string {
 	return escape(document, func(b *strings.Builder, r rune, _ string) {
 		if r > 0xffff {
@@ -55,8 +53,7 @@ func escape(text string, write func(b *strings.Builder, r rune, raw string)) str
 	return b.String()
 }
 
-// hidden reports whether a character is invisible and neither a line end nor a
-// tab.
+// hidden reports whether a character is invisible and neither a line end nor a tab.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (r == utf8.RuneError || !unicode.IsGraphic(r))
 }

@@ -77,8 +77,7 @@ func Names(b *storage.Bucket) submit.Keys {
 	}
 }
 
-// reachable returns a bucket's URI in a form that is valid in any working
-// directory.
+// reachable returns a bucket's URI in a form that is valid in any working directory.
 func reachable(b *storage.Bucket) string {
 	if dir, ok := b.Local(); ok {
 		if path, err := filepath.Abs(dir); err == nil {

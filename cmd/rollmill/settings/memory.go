@@ -10,10 +10,9 @@ import (
 // nothing, and peak memory is at most 1.5 times the memory in use.
 func CollectEarly() { debug.SetGCPercent(50) }
 
-// CollectLate makes the garbage collector run later, for commands that allocate
-// much more than they keep: memory that is never touched, and so takes none,
-// counts as memory in use until the returned function is called. Peak memory
-// grows by as much.
+// CollectLate makes the garbage collector run later, for commands that allocate much more than
+// they keep: memory that is never touched, and so takes none, counts as memory in use until the
+// returned function is called. Peak memory grows by as much.
 func CollectLate(bytes int) (end func()) {
 	untouched := make([]byte, bytes)
 	return func() { runtime.KeepAlive(untouched) }

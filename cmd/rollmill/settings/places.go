@@ -94,8 +94,7 @@ func (out *Target) OpenSibling(s *cli.Session, in string) (stages.Output, error)
 	return out.Open(s, storage.Join(dir, as))
 }
 
-// Spilling sets the memory for sorting, and the folder of temporary files for larger
-// data.
+// Spilling sets the memory for sorting, and the folder of temporary files for larger data.
 type Spilling struct {
 	Dir string
 	MiB int64
@@ -224,8 +223,7 @@ func (p *RunPlace) Folder(synopsis string) (string, error) {
 	return root, nil
 }
 
-// Both returns the run's name and folder; each defaults to a value derived from
-// the other.
+// Both returns the run's name and folder; each defaults to a value derived from the other.
 func (p *RunPlace) Both() (run, root string) {
 	run = p.Run
 	if run == "" && p.Root != "" {
@@ -235,8 +233,7 @@ func (p *RunPlace) Both() (run, root string) {
 	return run, cmp.Or(p.Root, storage.Join("runs", run))
 }
 
-// EpochRange is a range of a run's epochs: "3..7", "3.." up to the last, "3", or ""
-// for all.
+// EpochRange is a range of a run's epochs: "3..7", "3.." up to the last, "3", or "" for all.
 type EpochRange string
 
 // Of returns the epochs of the range, in order. Each has a folder in the run.

@@ -2,9 +2,8 @@
 // damaged or changed parts, rows that break the rules of package formats, and
 // faults that are known from such data. It changes nothing.
 //
-// It does not check whether a trainer accepts a dataset (the backend's preflight
-// does, with submit --dry-run), and it does not repair faults: settings of curate
-// and rollout do.
+// It does not check whether a trainer accepts a dataset (the backend's preflight does, with
+// submit --dry-run), and it does not repair faults: settings of curate and rollout do.
 //
 // The list of all checks, and the checks of rows, are in package formats/validate. This
 // package makes those that see a whole run: of bytes, inputs, receipts and held-out
@@ -138,10 +137,9 @@ func chosen(o Options) ([]validate.Check, error) {
 	}), err
 }
 
-// one audits one dataset: its bytes, its inputs, then its rows. In a damaged
-// dataset it also checks the rows that can be read, because they can show what
-// happened. A dataset that cannot be read is reported even if the check of damage
-// was not selected.
+// one audits one dataset: its bytes, its inputs, then its rows. In a damaged dataset it also
+// checks the rows that can be read, because they can show what happened. A dataset that cannot
+// be read is reported even if the check of damage was not selected.
 func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
 	var damage error
 	if a.wants(checkDamage) {

@@ -9,10 +9,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Mismatch is how far the log probabilities that an engine recorded are from those
-// that another one, or another precision, gives the same tokens. The ratio of a token
-// is exp(other - recorded): the importance weight that a trainer will see before its
-// first step.
+// Mismatch is how far the log probabilities that an engine recorded are from those that another
+// one, or another precision, gives the same tokens. The ratio of a token is exp(other -
+// recorded): the importance weight that a trainer will see before its first step.
 type Mismatch struct {
 	URI    string  `json:"uri"` // of the scores
 	Of     string  `json:"of"`  // the tokens: all, a class, a range of positions, a policy version, an engine

@@ -76,9 +76,8 @@ func (a *auditor) together(ctx context.Context) error {
 // trained lists the states of a submission whose batch was, or may be, trained on.
 var trained = []string{receipts.JobPending, receipts.JobRunning, receipts.JobCompleted}
 
-// resubmitted reports batches that were sent to one target more than once.
-// Receipts of the same submission, such as those of commands that attached to its
-// job, have the same start time.
+// resubmitted reports batches that were sent to one target more than once. Receipts of the same
+// submission, such as those of commands that attached to its job, have the same start time.
 func resubmitted(receipts []find.Receipt) []validate.Finding {
 	first := map[string]find.Receipt{}
 	var out []validate.Finding
@@ -123,8 +122,7 @@ type question struct {
 	Content string `parquet:"content,optional"`
 }
 
-// minQuestion is the minimum length of a user's first message that can identify an
-// example.
+// minQuestion is the minimum length of a user's first message that can identify an example.
 const minQuestion = 24
 
 // asked returns a hash of the words of the user's first message. It returns false
@@ -170,16 +168,14 @@ func (h *heldOut) has(e *example) bool {
 	return h.ids[e.ExampleID] || says && h.contents[key]
 }
 
-// asks reports whether the first question of e is that of exactly one held-out
-// example.
+// asks reports whether the first question of e is that of exactly one held-out example.
 func (h *heldOut) asks(e *example) bool {
 	key, ok := e.asked()
 	return ok && h.questions[key] != ""
 }
 
-// leaks reports examples that are trained on and also in a validation. The
-// examples that are trained on are those of curated datasets, or of rollouts if
-// there is no curated dataset yet.
+// leaks reports examples that are trained on and also in a validation. The examples that are
+// trained on are those of curated datasets, or of rollouts if there is no curated dataset yet.
 func (a *auditor) leaks(ctx context.Context) error {
 	held := heldOut{map[string]bool{}, map[xxh3.Uint128]bool{}, map[xxh3.Uint128]string{}}
 	for _, uri := range a.HeldOut {

@@ -2,17 +2,15 @@
 // it registers the model, makes the server ready, streams a batch to it and
 // reads the metrics of the gradient steps while it trains.
 //
-// Servers of the legacy dialect, 0.3 to 0.5.1, train on what was sampled. From
-// 0.5.2 to 0.5.17 they drop the token ids and logprobs on arrival: they are
-// refused by name before anything is sent, unless the config's own switch,
-// dev_config.allow_training_without_logprobs, asks for training on the text
-// alone. Later ones have no training over HTTP; for those
-// testdata/consumers/command/art_trainer.py calls the library in process. The
-// form of a batch is defined in formats/foreign/art.
+// Servers of the legacy dialect, 0.3 to 0.5.1, train on what was sampled. From 0.5.2 to 0.5.17
+// they drop the token ids and logprobs on arrival: they are refused by name before anything is
+// sent, unless the config's own switch, dev_config.allow_training_without_logprobs, asks for
+// training on the text alone. Later ones have no training over HTTP; for those
+// testdata/consumers/command/art_trainer.py calls the library in process. The form of a batch is
+// defined in formats/foreign/art.
 //
-// The one request that cannot be undone is POST /_train_model. The server can
-// act once the last byte of its body has arrived; the ledger is read again
-// right before that byte.
+// The one request that cannot be undone is POST /_train_model. The server can act once the last
+// byte of its body has arrived; the ledger is read again right before that byte.
 //
 //	what is seen of it                         what it proves             outcome
 //	an error before the last byte was sent     no training                clean: failed, may be sent again
@@ -29,10 +27,9 @@
 //	answer was (every other refusal, cut       answered for a server      as long as --stall-timeout
 //	off, or none)                              that trains on
 //
-// A server that reports by its own route that it trains atomically is asked
-// instead, whatever the answer was. The other requests may be repeated: they
-// register the model, make the server ready, read the step, or delete old
-// checkpoints.
+// A server that reports by its own route that it trains atomically is asked instead, whatever
+// the answer was. The other requests may be repeated: they register the model, make the server
+// ready, read the step, or delete old checkpoints.
 //
 // To support another dialect: add its detection to dialect.go, and a switch to
 // arttest, the test server that tests every guarantee.
@@ -83,8 +80,7 @@ func New(cfg Config) (*Trainer, error) {
 	}, nil
 }
 
-// reachable returns an address that reaches a server which listens on all
-// interfaces.
+// reachable returns an address that reaches a server which listens on all interfaces.
 func reachable(host string) string {
 	if host == "" || host == "0.0.0.0" || host == "::" {
 		return "127.0.0.1"

@@ -12,8 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// head returns a training request up to its first group; tail is what follows
-// the last.
+// head returns a training request up to its first group; tail is what follows the last.
 func (t *Trainer) head() []byte {
 	dev := present(t.cfg.DevConfig)
 	data, err := json.Marshal(struct {
@@ -77,8 +76,7 @@ func (b *body) Read(p []byte) (int, error) {
 // rowsFile is the body of the training request, as WriteRows writes it.
 const rowsFile = "train_model.json"
 
-// WriteRows writes the body of the training request. It asks the server which
-// ART it is.
+// WriteRows writes the body of the training request. It asks the server which ART it is.
 func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups backends.Groups, to backends.Place) error {
 	d, err := t.detect(ctx)
 	if err != nil {

@@ -108,9 +108,8 @@ func (c Config) model() art.Model {
 	return art.Model{Name: c.Name, Project: c.Project, BaseModel: c.BaseModel, Trainable: true, InternalConfig: c.internal()}
 }
 
-// internal returns the model's _internal_config: sections without a key are
-// left out, because the server expects a dictionary in a section that is
-// present.
+// internal returns the model's _internal_config: sections without a key are left out, because
+// the server expects a dictionary in a section that is present.
 func (c Config) internal() map[string]any {
 	out := present(c.Internal)
 	section(out, "init_args", c.InitArgs.More, "max_seq_length", c.InitArgs.MaxSeqLength)

@@ -18,8 +18,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// lines are the metrics that the server sent while it trained: one object per
-// gradient step.
+// lines are the metrics that the server sent while it trained: one object per gradient step.
 type lines struct {
 	raw  []json.RawMessage
 	kept int

@@ -79,8 +79,7 @@ func parseStep(text string) (int64, error) {
 	return step, nil
 }
 
-// A receipt's model is PROJECT/NAME. Its address is the URL, or the name that
-// replaces it.
+// A receipt's model is PROJECT/NAME. Its address is the URL, or the name that replaces it.
 
 func urlIn(address, _ string) string {
 	if !strings.HasPrefix(address, "http://") {

@@ -107,9 +107,8 @@ func beforeTraining(refusal error) bool {
 		http.StatusMethodNotAllowed, http.StatusUnprocessableEntity}, e.Status)
 }
 
-// ended returns the outcome after the whole batch was sent. The batch is never
-// sent again. seen is what the server answered, and why is what cut the answer
-// off; nil if nothing did.
+// ended returns the outcome after the whole batch was sent. The batch is never sent again. seen
+// is what the server answered, and why is what cut the answer off; nil if nothing did.
 func (t *Trainer) ended(ctx context.Context, s backends.Submission, seen *lines, why error) (backends.Outcome, error) {
 	out, err := backends.Outcome{State: backends.JobUnknown}, context.Cause(ctx)
 	if err == nil {
@@ -176,9 +175,8 @@ func policyAt(s backends.Submission, step int64) *receipts.Policy {
 	return &p
 }
 
-// deleteCheckpoints deletes old checkpoints; a failure is only noted. In the
-// legacy dialect the server knows which step was the best; in the other one the
-// client says what to keep.
+// deleteCheckpoints deletes old checkpoints; a failure is only noted. In the legacy dialect the
+// server knows which step was the best; in the other one the client says what to keep.
 func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s backends.Submission, event func(backends.JobEvent)) {
 	var err error
 	switch {

@@ -4,8 +4,7 @@
 //
 // # How to add a backend
 //
-// A program in any language needs none of this: see stages/backends/command.
-// In Go:
+// A program in any language needs none of this: see stages/backends/command. In Go:
 //
 //  1. Make a folder of stages/backends, named after the provider, with a Config
 //     and a Trainer, which is a backends.Trainer: the interface says what its

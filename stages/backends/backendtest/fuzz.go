@@ -39,10 +39,9 @@ func (s *replies) RoundTrip(r *http.Request) (*http.Response, error) {
 // codes are those that are not retried, which would take time.
 var codes = []int{200, 201, 204, 301, 400, 401, 404, 409, 422}
 
-// FuzzAnswers feeds a trainer any answers of a service to Begin, Resolve and
-// Status: a text is split at NUL bytes, and each request gets the next part.
-// The trainer returns an outcome of a known state or an error of a bounded
-// length, after a bounded number of requests. It has to use
+// FuzzAnswers feeds a trainer any answers of a service to Begin, Resolve and Status: a text is
+// split at NUL bytes, and each request gets the next part. The trainer returns an outcome of a
+// known state or an error of a bounded length, after a bounded number of requests. It has to use
 // http.DefaultTransport. The token that is resolved is "token-1".
 func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 	for _, text := range seeds {

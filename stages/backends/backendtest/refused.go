@@ -13,10 +13,9 @@ import (
 // although it carried out the request.
 var Refusals = []int{400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 425, 429, 499, 500, 502, 503, 504}
 
-// RefusedAfter tests that a batch which was trained counts as trained, as
-// running or as unknown whatever code is answered afterwards, and never as one
-// that may be sent again. fresh makes a subject whose service does its work and
-// then answers with code.
+// RefusedAfter tests that a batch which was trained counts as trained, as running or as unknown
+// whatever code is answered afterwards, and never as one that may be sent again. fresh makes a
+// subject whose service does its work and then answers with code.
 func RefusedAfter(t *testing.T, fresh func(t *testing.T, code int) Subject) {
 	for _, code := range Refusals {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {

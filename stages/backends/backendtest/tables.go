@@ -8,9 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Tables returns the tables of Batch: for each group three pairs, the best
-// against both of the worst first, and labels, one in four of which is
-// desirable.
+// Tables returns the tables of Batch: for each group three pairs, the best against both of the
+// worst first, and labels, one in four of which is desirable.
 func Tables() formats.Tables {
 	var pairs []formats.Pair
 	var labels []formats.Label

@@ -7,10 +7,9 @@ import (
 	"net/http"
 )
 
-// Whole passes each request on when its body is complete. A test server that
-// answers one request at a time uses it first: otherwise a client that stops
-// while sending blocks everybody else, and a test that queries the server from
-// within the body waits for itself.
+// Whole passes each request on when its body is complete. A test server that answers one request
+// at a time uses it first: otherwise a client that stops while sending blocks everybody else,
+// and a test that queries the server from within the body waits for itself.
 func Whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

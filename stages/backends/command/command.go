@@ -35,21 +35,19 @@
 // program and its process group get SIGTERM and two seconds later SIGKILL; on
 // Linux the program also gets SIGTERM when this process dies.
 //
-// A process that the program leaves in a session of its own continues if the
-// answer names a job or a policy, which it may train or serve; otherwise it is
-// killed.
+// A process that the program leaves in a session of its own continues if the answer names a job
+// or a policy, which it may train or serve; otherwise it is killed.
 //
 // A program answers an unknown request with nothing and exit code 0. A submit
 // that ends without a state, or with another exit code, counts as unknown
 // unless its state says otherwise, and is resolved.
 //
-// The token is the same for every attempt at a batch: a program that stores it
-// where it creates the job, by a call that fails if it already exists, never
-// trains a batch twice, and can answer resolve. testdata/consumers/command has
-// the necessary code in Python (jobs.py), a plain PyTorch loop with it
-// (trainer.py), and OpenPipe ART called in process, for the versions whose
-// server has no training (art_trainer.py). pipelines/torch has a trainer to copy,
-// which reads sequences, and a run in which a small model learns.
+// The token is the same for every attempt at a batch: a program that stores it where it creates
+// the job, by a call that fails if it already exists, never trains a batch twice, and can answer
+// resolve. testdata/consumers/command has the necessary code in Python (jobs.py), a plain
+// PyTorch loop with it (trainer.py), and OpenPipe ART called in process, for the versions whose
+// server has no training (art_trainer.py). pipelines/torch has a trainer to copy, which reads
+// sequences, and a run in which a small model learns.
 package command
 
 import (

@@ -23,10 +23,9 @@ const (
 	tailLen = 4 << 10  // of stderr kept for an error
 )
 
-// ask starts the program for one request and reads its answer to the end. It
-// ends with ctx: the program and its children are then ended. Processes that it
-// left in sessions of their own are killed, too, unless it named a job or a
-// policy.
+// ask starts the program for one request and reads its answer to the end. It ends with ctx: the
+// program and its children are then ended. Processes that it left in sessions of their own are
+// killed, too, unless it named a job or a policy.
 func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEvent)) (Answer, error) {
 	var a Answer
 	line, err := json.Marshal(r)

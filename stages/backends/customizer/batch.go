@@ -224,8 +224,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	return stats, nil
 }
 
-// tooLong compares the limit with the engine's own count of each trajectory in
-// a line.
+// tooLong compares the limit with the engine's own count of each trajectory in a line.
 func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, report func(backends.Problem)) {
 	if c.MaxLength == nil || *c.MaxLength <= 0 {
 		return

@@ -1,9 +1,8 @@
-// Package customizer trains on NVIDIA NeMo Customizer, by the HTTP API of the
-// NeMo Microservices 25.x: it puts a batch into the Data Store by one commit,
-// registers it in the Entity Store, makes a job, follows it, and, if
-// configured, starts a NIM for the result. The lines are defined in
-// formats/foreign/finetune. The later NeMo Platform has another API and is
-// refused by name.
+// Package customizer trains on NVIDIA NeMo Customizer, by the HTTP API of the NeMo Microservices
+// 25.x: it puts a batch into the Data Store by one commit, registers it in the Entity Store,
+// makes a job, follows it, and, if configured, starts a NIM for the result. The lines are
+// defined in formats/foreign/finetune. The later NeMo Platform has another API and is refused by
+// name.
 //
 // A dataset is named after its content, so no job ever trains on the files of
 // another. A job has the submission's token in its name and its custom fields,
@@ -17,8 +16,7 @@
 // A commit of the Data Store, the dataset's record and a deployment train
 // nothing and may be repeated.
 //
-// Each job trains the configuration's base model from the start, whatever the
-// epoch.
+// Each job trains the configuration's base model from the start, whatever the epoch.
 //
 // To support a newer release: add a switch to customizertest, the test server,
 // and a hyperparameter to the table in hyperparameters.go.
@@ -119,8 +117,7 @@ func (c configuration) model() string {
 	return name
 }
 
-// configuration finds the configured one, and checks that it supports the
-// settings.
+// configuration finds the configured one, and checks that it supports the settings.
 func (t *Trainer) configuration(ctx context.Context) (c configuration, err error) {
 	if t.cfg.DatastoreURL == "" {
 		return c, bad("name it: --datastore-url http://data-store.test", "no address of the Data Store")

@@ -71,8 +71,7 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, name string
 	return err
 }
 
-// register makes the dataset's record, and checks that it refers to the
-// uploaded files.
+// register makes the dataset's record, and checks that it refers to the uploaded files.
 func (t *Trainer) register(ctx context.Context, name string, s backends.Submission) error {
 	files := "hf://datasets/" + t.cfg.Namespace + "/" + name
 	body := map[string]any{"name": name, "namespace": t.cfg.Namespace, "files_url": files,

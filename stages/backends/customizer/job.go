@@ -20,8 +20,7 @@ const (
 	fieldVersion = "policy_version"
 )
 
-// Submit uploads the batch and makes the job, once. It does not wait for the
-// job: Status does.
+// Submit uploads the batch and makes the job, once. It does not wait for the job: Status does.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
 	event func(backends.JobEvent)) (backends.Outcome, error) {
 	dataset, err := t.data(ctx, s, groups, event)
@@ -67,8 +66,7 @@ func (t *Trainer) jobs() backends.Jobs[job] {
 		}}
 }
 
-// jobName names a job after its submission, in characters that Kubernetes
-// accepts.
+// jobName names a job after its submission, in characters that Kubernetes accepts.
 func jobName(token string) string { return "rollmill-" + slug(token) }
 
 // slug keeps the characters that a Kubernetes name may have.
@@ -115,8 +113,7 @@ func (t *Trainer) body(s backends.Submission, dataset string) (map[string]any, e
 	return body, nil
 }
 
-// outputModel returns the name of the trained model. No two submissions share a
-// name.
+// outputModel returns the name of the trained model. No two submissions share a name.
 func (t *Trainer) outputModel(s backends.Submission) string {
 	name := cmp.Or(t.cfg.OutputModel, t.cfg.Namespace+"/"+t.cfg.Dataset)
 	if strings.Contains(name, "@") {

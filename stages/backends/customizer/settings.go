@@ -73,6 +73,5 @@ func (t *Trainer) Describe() backends.Description {
 	return d
 }
 
-// Identity returns the settings that change the model that a job makes, and its
-// name.
+// Identity returns the settings that change the model that a job makes, and its name.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }

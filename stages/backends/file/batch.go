@@ -37,8 +37,7 @@ func (t *Trainer) check(rows []formats.Trajectory, stats *backends.BatchStats, r
 	stats.Sequences += int64(len(rows))
 }
 
-// weighed returns the weights of the sequences of each file, from what a survey
-// counted.
+// weighed returns the weights of the sequences of each file, from what a survey counted.
 func (t *Trainer) weighed(files []backends.FileStats) map[string]*sequences.Weights {
 	out := map[string]*sequences.Weights{}
 	for _, f := range files {

@@ -1,22 +1,19 @@
-// Package file is the trainer that only writes files, in the forms that
-// trainers elsewhere load.
+// Package file is the trainer that only writes files, in the forms that trainers elsewhere load.
 //
 //	<format>.jsonl, .parquet   a batch in a format of formats/foreign, if it has Files
 //	_files.json                what was written, and for which submission; comes last
 //
-// Preferences are those of the batch's table _pairs, and single answers those
-// of its _labels; then _files.json says so. In a batch without such a table,
-// each group's best is compared with its worst, and answers are good or bad by
-// their advantage. For single answers _files.json has the weights that balance
-// those in the file.
+// Preferences are those of the batch's table _pairs, and single answers those of its _labels;
+// then _files.json says so. In a batch without such a table, each group's best is compared with
+// its worst, and answers are good or bad by their advantage. For single answers _files.json has
+// the weights that balance those in the file.
 //
 // A group, pair or label that a form cannot express gives no row there, and is
 // counted by reason in _files.json and in the notes of the preflight. A file
 // without any row is not written: for named kinds that is a problem; for all
 // kinds, the default, the rest is written, and a note has the reasons.
 //
-// The same batch gives the same bytes. It does not train, so the policy stays
-// the same.
+// The same batch gives the same bytes. It does not train, so the policy stays the same.
 //
 // To add a file: add a format, as formats/foreign/exporters says; testdata/consumers has
 // the checks with the consumers' own loaders.

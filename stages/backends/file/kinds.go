@@ -33,8 +33,7 @@ func (f Formats) Select(d *plugin.Declarer, names *[]string, name, help string) 
 	return s
 }
 
-// Files returns the names of the files: NAME for the first of a format, NAME.EXT
-// for another.
+// Files returns the names of the files: NAME for the first of a format, NAME.EXT for another.
 func (f Formats) Files() (names []string) {
 	for _, x := range f.files {
 		names = append(names, x.Name)

@@ -3,9 +3,8 @@
 // commit for everything that belongs together. Batches for the hub itself are pushed by
 // the Python module rollmill.hub.
 //
-// A commit is safe to repeat: it names its parent, so that only one of two can
-// be made, and after a lost answer the repository's content is read. The xet
-// transfer is not supported.
+// A commit is safe to repeat: it names its parent, so that only one of two can be made, and
+// after a lost answer the repository's content is read. The xet transfer is not supported.
 //
 // The token is sent only to the endpoint, never to the storage that the
 // endpoint names for uploads.

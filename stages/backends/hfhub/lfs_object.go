@@ -77,8 +77,7 @@ func (p *push) parts(ctx context.Context, f File, up *lfsAction, size string) er
 	})
 }
 
-// put sends a part of a file. It may be repeated: the store identifies it by
-// its content.
+// put sends a part of a file. It may be repeated: the store identifies it by its content.
 func (p *push) put(ctx context.Context, url string, f File, from, size int64, extra map[string]string) (header http.Header,
 	err error) {
 	more := http.Header{}

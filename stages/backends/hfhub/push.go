@@ -24,13 +24,11 @@ type Change struct {
 
 	// Guard is called before each thing that is sent.
 	Guard func() error
-	// Settle is how long a request with a lost answer may take to have its
-	// effect; default 5s.
+	// Settle is how long a request with a lost answer may take to have its effect; default 5s.
 	Settle time.Duration
 }
 
-// rounds is how often a commit is started again: after others' commits, and
-// after lost answers.
+// rounds is how often a commit is started again: after others' commits, and after lost answers.
 const rounds = 8
 
 // Push makes the repository contain the change, by one commit or, if it already

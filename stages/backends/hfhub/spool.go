@@ -20,8 +20,7 @@ type File struct {
 
 func (f File) reader() *io.SectionReader { return io.NewSectionReader(f.Content, 0, f.Size) }
 
-// sample returns the beginning of the file, from which a store detects its
-// kind.
+// sample returns the beginning of the file, from which a store detects its kind.
 func (f File) sample() ([]byte, error) {
 	data := make([]byte, min(f.Size, 512))
 	_, err := io.ReadFull(f.reader(), data)

@@ -36,8 +36,7 @@ func (h *Hub) Files(id string) map[string]string {
 	return out
 }
 
-// Commits are the titles of a repository's commits, oldest first, without the
-// one that made it.
+// Commits are the titles of a repository's commits, oldest first, without the one that made it.
 func (h *Hub) Commits(id string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package hubtest is a test server of dataset repositories with the API of the
-// Hugging Face hub: creation, trees, uploads by LFS in one piece or in parts,
-// commits, downloads. It refuses what the hub refuses, and misbehaves on
-// request. The hub's own Python client works with it.
+// Package hubtest is a test server of dataset repositories with the API of the Hugging Face hub:
+// creation, trees, uploads by LFS in one piece or in parts, commits, downloads. It refuses what
+// the hub refuses, and misbehaves on request. The hub's own Python client works with it.
 package hubtest
 
 import (

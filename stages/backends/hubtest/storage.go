@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// put is what storage does: it knows no tokens, and takes a request with one
-// for a mistake.
+// put is what storage does: it knows no tokens, and takes a request with one for a mistake.
 func (h *Hub) put(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "" {
 		fail(w, http.StatusBadRequest, "", "Only one auth mechanism allowed")

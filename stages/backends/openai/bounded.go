@@ -17,9 +17,8 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// renamed holds the services and models that need the new name: those that
-// refused a request with the old one and then accepted the same request with
-// the new one.
+// renamed holds the services and models that need the new name: those that refused a request
+// with the old one and then accepted the same request with the new one.
 var renamed sync.Map // of [2]string{URL, model}
 
 // bounded is complete with max_tokens under the name that the service accepts.

@@ -15,8 +15,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// Client sends requests to models. Its zero value works and is safe for
-// concurrent use.
+// Client sends requests to models. Its zero value works and is safe for concurrent use.
 type Client struct {
 	HTTP *http.Client // nil: one that keeps connections
 }

@@ -260,8 +260,7 @@ func list[T any](ctx context.Context, t *Trainer, path string, f func(T) (id str
 	}
 }
 
-// Status returns the state of a job; for one that has ended, also its
-// checkpoints' metrics.
+// Status returns the state of a job; for one that has ended, also its checkpoints' metrics.
 func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
 	if _, err := (call{Trainer: t, answer: &j}).client().RetrieveFineTuningJob(ctx, url.PathEscape(id)); err != nil {
@@ -286,8 +285,7 @@ func (t *Trainer) newest(ctx context.Context, id string) string {
 	return page.Data[0].Message
 }
 
-// addCheckpoints adds the metrics of the checkpoints, oldest first; errors are
-// ignored.
+// addCheckpoints adds the metrics of the checkpoints, oldest first; errors are ignored.
 func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.Outcome) {
 	type checkpoint struct {
 		ID      string          `json:"id"`

@@ -93,15 +93,13 @@ func Refuses(err error, key, format string, args ...any) error {
 	return remote.Refuses(e.Mend(), key, format, args...)
 }
 
-// OfRequest reports whether the request itself was refused: another may be
-// accepted.
+// OfRequest reports whether the request itself was refused: another may be accepted.
 func (e *Error) OfRequest() bool {
 	return e.Mend() == "" && (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden ||
 		e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity)
 }
 
-// TooLong reports whether it was refused for its length, in the words of
-// engines and services.
+// TooLong reports whether it was refused for its length, in the words of engines and services.
 func (e *Error) TooLong() bool {
 	text := strings.ToLower(e.Text)
 	return e.Status == http.StatusRequestEntityTooLarge ||

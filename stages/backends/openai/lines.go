@@ -34,8 +34,7 @@ func (t *Trainer) conversations(rows []formats.Trajectory, line func(made) error
 	})
 }
 
-// each calls group with each group of the batch, and then line with every line
-// of the group.
+// each calls group with each group of the batch, and then line with every line of the group.
 func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Trajectory), line func(made) error) error {
 	walk := trainset.NewPreferences(t.tables)
 	defer walk.Close()

@@ -11,22 +11,18 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// hot is the temperature of the request that finds out what the engine's
-// logprobs are of.
+// hot is the temperature of the request that finds out what the engine's logprobs are of.
 const hot = 2
 
-// logprobsMode finds out whether an engine's logprobs are those of the model or
-// of the distribution that is sampled: formats.LogprobsRaw or
-// LogprobsProcessed, "" if unknown. It samples one token after a prompt at a
-// temperature other than 1, and then has the model evaluate the same token as
-// part of a prompt. In processed logprobs the difference between two tokens is
-// that of the model divided by the temperature. Only the choice between the two
-// matters, not the numbers, since engines compute prompts and samples with
-// different rounding.
+// logprobsMode finds out whether an engine's logprobs are those of the model or of the
+// distribution that is sampled: formats.LogprobsRaw or LogprobsProcessed, "" if unknown. It
+// samples one token after a prompt at a temperature other than 1, and then has the model
+// evaluate the same token as part of a prompt. In processed logprobs the difference between two
+// tokens is that of the model divided by the temperature. Only the choice between the two
+// matters, not the numbers, since engines compute prompts and samples with different rounding.
 //
-// It takes two requests of one token; one is enough if the engine does not know
-// completions, or does not name tokens by ids. An engine that refuses them is
-// left as before.
+// It takes two requests of one token; one is enough if the engine does not know completions, or
+// does not name tokens by ids. An engine that refuses them is left as before.
 func (c Client) logprobsMode(ctx context.Context, baseURL, apiKey, model string, prompt []int32) string {
 	sampled := c.completion(ctx, baseURL, apiKey,
 		map[string]any{"model": model, "prompt": prompt, "max_tokens": 1, "temperature": hot, "top_p": 1,
@@ -48,8 +44,7 @@ func (c Client) logprobsMode(ctx context.Context, baseURL, apiKey, model string,
 	return compareSpread(sampled.Logprobs.Top[0], judged.Prompt[len(prompt)])
 }
 
-// compareSpread compares the two tokens that are farthest apart according to
-// the model.
+// compareSpread compares the two tokens that are farthest apart according to the model.
 func compareSpread(sampled map[string]float64, model map[string]judgedToken) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	var lowest, highest float64
@@ -99,8 +94,7 @@ type judgedCompletion struct {
 	Prompt []map[string]judgedToken `json:"prompt_logprobs"` // by the token's id
 }
 
-// completion makes one request; it returns nil for any answer that is of no use
-// here.
+// completion makes one request; it returns nil for any answer that is of no use here.
 func (c Client) completion(ctx context.Context, baseURL, apiKey string, fields map[string]any) *judgedCompletion {
 	var answer struct {
 		Choices []judgedCompletion `json:"choices"`

@@ -15,10 +15,9 @@ var Kind = backends.Kind{
 
 func defaults() *Config { return new(Config{Choice: trainset.Choice{Best: 1}}.withDefaults()) }
 
-// Declare declares the settings. Those that change the model which a job makes
-// are part of the identity, except the address, the base model and the method,
-// which name the trainer. A receipt's model is MODEL:METHOD; the model may contain
-// colons.
+// Declare declares the settings. Those that change the model which a job makes are part of the
+// identity, except the address, the base model and the method, which name the trainer. A
+// receipt's model is MODEL:METHOD; the model may contain colons.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.String(&c.BaseURL, "fine-tuning-url",

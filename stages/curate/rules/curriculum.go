@@ -17,29 +17,26 @@ const (
 	reasonCurriculum    = "curriculum"      // its group is outside the curriculum's share
 )
 
-// Curriculum begins with the easiest groups and takes more of them as
-// epochs go by.
+// Curriculum begins with the easiest groups and takes more of them as epochs go by.
 //
-// The documented behaviour: of the groups whose rewards differ by at least the
-// minimum difference, the share with the highest mean reward is kept (the
-// lowest, when ascending), rounded up and at least one group. The share is of
-// these surviving groups, so the number depends on the data. It begins at
-// Initial and grows by Increment, up to 1, every Interval epochs: with an
-// interval of 5, epochs 0 to 4 use the initial share, 5 to 9 the next. Share
-// and last expansion are carried from epoch to epoch in the manifest's state,
-// and advance also in an epoch that chose nothing; without --previous they are
-// those of a run that began at epoch 0. Then, if requested, a random share of
-// the trajectories of each kept group is taken, rounded up.
+// The documented behaviour: of the groups whose rewards differ by at least the minimum
+// difference, the share with the highest mean reward is kept (the lowest, when ascending),
+// rounded up and at least one group. The share is of these surviving groups, so the number
+// depends on the data. It begins at Initial and grows by Increment, up to 1, every Interval
+// epochs: with an interval of 5, epochs 0 to 4 use the initial share, 5 to 9 the next. Share and
+// last expansion are carried from epoch to epoch in the manifest's state, and advance also in an
+// epoch that chose nothing; without --previous they are those of a run that began at epoch 0.
+// Then, if requested, a random share of the trajectories of each kept group is taken, rounded
+// up.
 //
 // Equal means are ranked by a seeded hash of the group's id, not by position.
 //
-// NAT's code differs (see nat.go, --compat nat): its first expansion comes one
-// epoch early (with an interval of 1 the initial share is never used); an epoch
-// without surviving groups, or with a single group, does not expand; a single
-// group is not filtered at all; the subsample is of groups, unseeded; the state
-// is never reloaded; and shares are compared and multiplied as repeated
-// addition gives them (0.3 + 0.2 + 0.2 + 0.2 is 0.8999999999999999), which can
-// round up to one group more or less.
+// NAT's code differs (see nat.go, --compat nat): its first expansion comes one epoch early (with
+// an interval of 1 the initial share is never used); an epoch without surviving groups, or with
+// a single group, does not expand; a single group is not filtered at all; the subsample is of
+// groups, unseeded; the state is never reloaded; and shares are compared and multiplied as
+// repeated addition gives them (0.3 + 0.2 + 0.2 + 0.2 is 0.8999999999999999), which can round up
+// to one group more or less.
 var Curriculum = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: decision.RuleCurriculum,
 		Help: "take the easiest groups first, and more of them every few epochs",
@@ -69,8 +66,7 @@ type CurriculumSettings struct {
 	RandomSubsample *float64 // share of trajectories kept of each chosen group, in (0, 1]; nil keeps all
 }
 
-// Declare declares the settings. Identities of datasets hold all of them if the
-// rule ran.
+// Declare declares the settings. Identities of datasets hold all of them if the rule ran.
 func (s *CurriculumSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Enabled, "curriculum", "train on a share of the groups that grows").Common()
 	d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").IDAlways("curriculum.initial")

@@ -8,11 +8,10 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
-// nat reproduces the NeMo Agent Toolkit's ARTTrainer.apply_curriculum_learning
-// with its quirks; the package comment says where it differs from its
-// documentation. Two things are different. Its random.sample is unseeded: this
-// draws the same number by the seed. And its state lives as long as its
-// process, so one process's epochs are a chain of --previous here; without
+// nat reproduces the NeMo Agent Toolkit's ARTTrainer.apply_curriculum_learning with its quirks;
+// the package comment says where it differs from its documentation. Two things are different.
+// Its random.sample is unseeded: this draws the same number by the seed. And its state lives as
+// long as its process, so one process's epochs are a chain of --previous here; without
 // --previous a process began with this epoch.
 type nat struct{ CurriculumSettings }
 

@@ -46,8 +46,7 @@ func duplicates(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verd
 	return verdicts
 }
 
-// digest returns a digest of the content of the whole tree, without ids, tokens
-// and counts.
+// digest returns a digest of the content of the whole tree, without ids, tokens and counts.
 func digest(t *formats.Trajectory) xxh3.Uint128 {
 	h := xxh3.New()
 	write := func(parts ...string) {

@@ -10,12 +10,11 @@ import (
 
 const reasonFilter = "filter" // an expression is false for it
 
-// Filter refuses everything for which an expression is false, in the
-// language of expr-lang: `0 < group.mean && group.mean < 1`. It may read the
-// fields of Group and Trajectory below. An expression that mentions no
-// trajectory refuses whole groups, before rules that compare groups see them;
-// the others judge members. If an expression fails for a trajectory, the
-// trajectory is refused.
+// Filter refuses everything for which an expression is false, in the language of expr-lang: `0 <
+// group.mean && group.mean < 1`. It may read the fields of Group and Trajectory below. An
+// expression that mentions no trajectory refuses whole groups, before rules that compare groups
+// see them; the others judge members. If an expression fails for a trajectory, the trajectory is
+// refused.
 var Filter = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "filter",
 		Help: "keep groups or members for which every filter expression is true",

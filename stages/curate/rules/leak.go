@@ -20,8 +20,7 @@ type LeakSettings struct {
 	Holdout []string // URIs of rollouts; none: the rule does not run
 }
 
-// Declare declares the settings. The datasets' content is part of the identity
-// as inputs.
+// Declare declares the settings. The datasets' content is part of the identity as inputs.
 func (s *LeakSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&s.Holdout, "holdout", "do not train on examples of the rollouts at this `URI`").In(plugin.Input)
 }

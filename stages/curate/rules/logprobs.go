@@ -12,11 +12,10 @@ import (
 
 const reasonLogprobs = "logprobs" // its log probabilities cannot be trained on
 
-// Logprobs refuses trajectories whose sampled tokens' log probabilities
-// cannot be trained on: missing, not one for each token id, NaN, infinite or
-// above 0, at or below a floor (an engine writes -9999 for an unknown one;
-// others have other floors), or raw at a temperature other than 1, where they
-// are not those of the sampled distribution. An engine's logprobs count as raw
+// Logprobs refuses trajectories whose sampled tokens' log probabilities cannot be trained on:
+// missing, not one for each token id, NaN, infinite or above 0, at or below a floor (an engine
+// writes -9999 for an unknown one; others have other floors), or raw at a temperature other than
+// 1, where they are not those of the sampled distribution. An engine's logprobs count as raw
 // unless it was found to give processed ones (column calls.logprobs_mode).
 var Logprobs = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "logprobs", Help: "drop trajectories without valid log probabilities",

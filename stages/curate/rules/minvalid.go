@@ -9,8 +9,7 @@ import (
 
 const reasonMinValid = "min_valid" // its group has too few valid members
 
-// MinValid refuses groups with too few valid members: a single reward
-// cannot be compared.
+// MinValid refuses groups with too few valid members: a single reward cannot be compared.
 var MinValid = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "min_valid", Help: "drop groups with too few valid members (--min-valid)",
 		New: func() curate.RuleSettings { return &MinValidSettings{} }},

@@ -10,19 +10,17 @@ import (
 
 const reasonNearDuplicate = "near_duplicate" // another member of its group has nearly the same content
 
-// NearDuplicate refuses members with nearly the same content as another of
-// their group. It compares what the policy sampled: text, reasoning and tool
-// calls, in lower case, with runs of blanks as one, cut into overlapping runs
-// of five characters (shingles). The similarity of two is the number of
-// shingles that both have, divided by the number that either has (Jaccard's
-// index; Broder, "On the resemblance and containment of documents", 1997).
-// Members are processed in the order of their generation, and one is kept if
-// its similarity to every kept one is below the threshold.
+// NearDuplicate refuses members with nearly the same content as another of their group. It
+// compares what the policy sampled: text, reasoning and tool calls, in lower case, with runs of
+// blanks as one, cut into overlapping runs of five characters (shingles). The similarity of two
+// is the number of shingles that both have, divided by the number that either has (Jaccard's
+// index; Broder, "On the resemblance and containment of documents", 1997). Members are processed
+// in the order of their generation, and one is kept if its similarity to every kept one is below
+// the threshold.
 //
-// Each member is represented by its 1024 lowest shingle hashes (a bottom-k
-// sketch): up to that many shingles the similarity is exact, above them an
-// estimate with a standard error of at most 1/64. Memory is 8 KiB per member of
-// one group.
+// Each member is represented by its 1024 lowest shingle hashes (a bottom-k sketch): up to that
+// many shingles the similarity is exact, above them an estimate with a standard error of at most
+// 1/64. Memory is 8 KiB per member of one group.
 var NearDuplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "near_duplicate",
 		Help: "drop members that are nearly the same as an earlier one of their group",

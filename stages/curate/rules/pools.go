@@ -15,22 +15,19 @@ import (
 
 const reasonPool = "pool" // its example was recently always or never solved, and a random choice excluded it
 
-// Pools takes fewer of the examples that the policy has recently always
-// or never solved. Each example is in one of three pools, by its last group:
-// easy if the share of its valid members that solved it was at least EasyFrom,
-// hard if it was at most HardTo, normal otherwise or if it is new. A group of
-// the easy or the hard pool is trained on with the probability of its pool's
-// share, drawn again each epoch from the seed and the group's id; groups of the
-// normal pool always are. Then every group that was judged moves its example,
-// kept or not, so an example leaves a pool as soon as the policy's success with
-// it changes; but groups of older epochs, trained on again, do not move an
-// example that was moved since.
+// Pools takes fewer of the examples that the policy has recently always or never solved. Each
+// example is in one of three pools, by its last group: easy if the share of its valid members
+// that solved it was at least EasyFrom, hard if it was at most HardTo, normal otherwise or if it
+// is new. A group of the easy or the hard pool is trained on with the probability of its pool's
+// share, drawn again each epoch from the seed and the group's id; groups of the normal pool
+// always are. Then every group that was judged moves its example, kept or not, so an example
+// leaves a pool as soon as the policy's success with it changes; but groups of older epochs,
+// trained on again, do not move an example that was moved since.
 //
-// The pools are carried from epoch to epoch in the manifest's state
-// (--previous); the same epoch with the same state gives the same rows, so a
-// run resumes exactly. An example without valid members stays in its pool. The
-// idea of weighted pools, apart from the gate that refuses flat groups, is
-// prime-rl's; there the weights choose prompts, here they choose groups.
+// The pools are carried from epoch to epoch in the manifest's state (--previous); the same epoch
+// with the same state gives the same rows, so a run resumes exactly. An example without valid
+// members stays in its pool. The idea of weighted pools, apart from the gate that refuses flat
+// groups, is prime-rl's; there the weights choose prompts, here they choose groups.
 var Pools = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: decision.RulePools,
 		Help: "take fewer groups of examples that were always or never solved when last rolled out",
@@ -174,8 +171,7 @@ func (r poolsRule) of(g *curate.Group) pool {
 	return normal
 }
 
-// readPoolsState reads the state of the previous epoch, if any, and the last epoch in
-// it.
+// readPoolsState reads the state of the previous epoch, if any, and the last epoch in it.
 func readPoolsState(data json.RawMessage) (was map[string]pool, until int, err error) {
 	out := map[string]pool{}
 	if data == nil {

@@ -6,8 +6,7 @@ package rules
 
 import "github.com/rollmill/rollmill/stages/plugin"
 
-// All are the rules that curate runs, after failed and unscored members are
-// dropped.
+// All are the rules that curate runs, after failed and unscored members are dropped.
 var All = plugin.NewRegistry("rule",
 	Split,
 	Leak,

@@ -10,11 +10,10 @@ import (
 
 const reasonSplit = "split" // its example is in another part of the split
 
-// Split keeps one side of a seeded split of the examples. The side of
-// an example is a hash of only the seed and its id: not of the epoch, the run,
-// the shard or other examples. So one example is never on two sides, and the
-// same seed and shares split every epoch in the same way. Curate once for each side
-// (--take) to get all of them.
+// Split keeps one side of a seeded split of the examples. The side of an example is a hash of
+// only the seed and its id: not of the epoch, the run, the shard or other examples. So one
+// example is never on two sides, and the same seed and shares split every epoch in the same way.
+// Curate once for each side (--take) to get all of them.
 var Split = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "split", Help: "keep one side of a split of the examples",
 		New: func() curate.RuleSettings { return &SplitSettings{} }},

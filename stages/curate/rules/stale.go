@@ -11,10 +11,9 @@ import (
 
 const reasonStale = "stale" // too old a policy sampled it
 
-// Stale refuses trajectories that were sampled by too old a policy. The
-// age of a trajectory is that of the oldest version that answered one of its
-// target calls. An unknown version counts as stale, because it cannot be shown
-// to be recent.
+// Stale refuses trajectories that were sampled by too old a policy. The age of a trajectory is
+// that of the oldest version that answered one of its target calls. An unknown version counts as
+// stale, because it cannot be shown to be recent.
 var Stale = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories sampled by too old a policy",
 		New: func() curate.RuleSettings { return &StaleSettings{} }},
@@ -62,8 +61,7 @@ func (s *StaleSettings) judge(_ curate.Batch, r curate.Row) curate.Verdict {
 	return curate.Verdict{}
 }
 
-// oldest returns nil if a target call's version is unknown, or there is no
-// target call.
+// oldest returns nil if a target call's version is unknown, or there is no target call.
 func oldest(t *formats.Trajectory) *int64 {
 	var out *int64
 	for i := range t.Calls {

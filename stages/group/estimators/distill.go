@@ -8,18 +8,16 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Distill is on-policy distillation: each token has the credit of how much more
-// probable a teacher finds it than the policy did, minus the reverse KL divergence
-// of that token,
+// Distill is on-policy distillation: each token has the credit of how much more probable a
+// teacher finds it than the policy did, minus the reverse KL divergence of that token,
 //
 //	rl      outcome A + weight (log p(teacher) - log p(policy))
 //	ref_kl  outcome A with the loss rl, and the loss ref_kl with this weight
 //
 // with A as grpo has it, and both log probabilities as they were recorded (tinker-cookbook,
-// distillation/train_on_policy.py; slime, backends/megatron_utils/loss.py). With
-// ref_kl the trainer computes the difference anew from the teacher's log probabilities,
-// under its current weights (prime-rl, algo/opd.py); without an outcome nothing
-// trains with rl.
+// distillation/train_on_policy.py; slime, backends/megatron_utils/loss.py). With ref_kl the
+// trainer computes the difference anew from the teacher's log probabilities, under its current
+// weights (prime-rl, algo/opd.py); without an outcome nothing trains with rl.
 //
 // The teacher's log probabilities are the signals of reward teacher. A is 0 in flat
 // groups, which the tokens' own advantages or losses train. Without an outcome, the trajectory's advantage

@@ -13,8 +13,7 @@ import "github.com/rollmill/rollmill/stages/group"
 //	prime-rl  a singleton has 0 (its grpo)
 //	verl      a singleton has its reward (grpo, norm_adv_by_std_in_grpo false)
 //
-// The other half of Dr.GRPO, a loss that is not divided by the length, is the
-// trainer's.
+// The other half of Dr.GRPO, a loss that is not divided by the length, is the trainer's.
 var DrGRPO = group.EstimatorKind{
 	Kind: kind("drgrpo", "distance from the group's mean", func(s group.Setup) group.Estimator {
 		return group.Estimator{Advantages: singletonOf(s.Compat).Centred}

@@ -7,10 +7,9 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// GDPO normalises each named reward within its group by itself and then
-// takes the weighted sum, so that a reward with a wide spread does not dominate
-// the others. The sum is normalised once more over the whole batch by curate;
-// the manifest's state describes the step.
+// GDPO normalises each named reward within its group by itself and then takes the weighted sum,
+// so that a reward with a wide spread does not dominate the others. The sum is normalised once
+// more over the whole batch by curate; the manifest's state describes the step.
 //
 //	none     each (r - mean) / (population std + 1e-6), the batch's by its
 //	         population std + 1e-6; a singleton has no advantage

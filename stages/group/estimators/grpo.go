@@ -23,23 +23,19 @@ import (
 //	      for the one odd reward; a singleton has 0
 //	prime-rl  r - mean, never divided; a singleton has 0
 //
-// With NoScale nothing is divided (ART and TRL: scale_rewards false or
-// "none"; verl: norm_adv_by_std_in_grpo false, also known as Dr.GRPO; slime:
-// grpo_std_normalization false; NeMo-RL: normalize_rewards false), and what is
-// NaN by the division is 0 (OpenRLHF's dr_grpo). slime
-// normalises over the whole batch when its groups are of different sizes,
-// which is no group advantage; here it is always the group.
+// With NoScale nothing is divided (ART and TRL: scale_rewards false or "none"; verl:
+// norm_adv_by_std_in_grpo false, also known as Dr.GRPO; slime: grpo_std_normalization false;
+// NeMo-RL: normalize_rewards false), and what is NaN by the division is 0 (OpenRLHF's dr_grpo).
+// slime normalises over the whole batch when its groups are of different sizes, which is no
+// group advantage; here it is always the group.
 //
-// With --length-penalty, which none and prime-rl have, rewards are shaped first:
-// lengthPenalty.
+// With --length-penalty, which none and prime-rl have, rewards are shaped first: lengthPenalty.
 //
-// It differs from the trainers in one point: they compute the noise of
-// rounding in a flat group (three times 0.1 has the mean
-// 0.10000000000000002) and divide by it, which for large rewards gives
-// advantages near 1 out of nothing. Flat groups do not come here; they have
-// advantages of exactly 0. NeMo-RL's variance is a difference of squares, whose
-// noise makes advantages of 1e6 when all but one reward are 0.1; what is flat
-// but for rounding has std 0 here.
+// It differs from the trainers in one point: they compute the noise of rounding in a flat group
+// (three times 0.1 has the mean 0.10000000000000002) and divide by it, which for large rewards
+// gives advantages near 1 out of nothing. Flat groups do not come here; they have advantages of
+// exactly 0. NeMo-RL's variance is a difference of squares, whose noise makes advantages of 1e6
+// when all but one reward are 0.1; what is flat but for rounding has std 0 here.
 var GRPO = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations",
 		New: func() group.EstimatorSettings { return &GRPOSettings{} }},

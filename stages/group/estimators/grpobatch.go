@@ -5,11 +5,10 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// GRPOBatch is GRPO with the standard deviation of the whole batch: a
-// reward's distance from its group's mean, divided by the deviation of all the
-// batch's rewards. Curate does the division, because the whole batch is only
-// known there; until then advantages are distances, and the manifest's state
-// describes the step.
+// GRPOBatch is GRPO with the standard deviation of the whole batch: a reward's distance from its
+// group's mean, divided by the deviation of all the batch's rewards. Curate does the division,
+// because the whole batch is only known there; until then advantages are distances, and the
+// manifest's state describes the step.
 //
 //	none  (r - group's mean) / (the batch's population std + 1e-6); a singleton has none
 //	trl   (r - group's mean) / (the batch's sample std + 1e-4); a singleton has 0 (scale_rewards batch)

@@ -32,12 +32,11 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	return e, nil
 }
 
-// lengthPenalty is an estimator of r - weight mean(r) length / max(length): among equal
-// rewards the shorter trajectory has more, the more so the more of the group is
-// solved. A mean below 0 counts as 0: it would make the longer better. Flat groups have it
-// too. It is prime-rl's length_penalty with
-// num_output_tokens_weight, without its terms of input tokens and turns, which are
-// equal in the whole group for attempts of one turn, and so cancel.
+// lengthPenalty is an estimator of r - weight mean(r) length / max(length): among equal rewards
+// the shorter trajectory has more, the more so the more of the group is solved. A mean below 0
+// counts as 0: it would make the longer better. Flat groups have it too. It is prime-rl's
+// length_penalty with num_output_tokens_weight, without its terms of input tokens and turns,
+// which are equal in the whole group for attempts of one turn, and so cancel.
 type lengthPenalty struct {
 	shaped advantages
 	weight float64

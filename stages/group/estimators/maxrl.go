@@ -2,10 +2,9 @@ package estimators
 
 import "github.com/rollmill/rollmill/stages/group"
 
-// MaxRL is maximum-likelihood RL: a reward's distance from its group's
-// mean, in means. Hard examples, which are rarely solved, weigh more. It is
-// meant for rewards that are not negative: a group whose mean is not above 0
-// carries no signal, and its advantages are 0.
+// MaxRL is maximum-likelihood RL: a reward's distance from its group's mean, in means. Hard
+// examples, which are rarely solved, weigh more. It is meant for rewards that are not negative:
+// a group whose mean is not above 0 carries no signal, and its advantages are 0.
 //
 //	none      a singleton has no advantage
 //	prime-rl  a singleton has 0

@@ -6,10 +6,9 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// OPO is on-policy RL with the optimal reward baseline (arXiv 2505.23585): a
-// reward's distance from its group's mean in which each reward counts once for
-// each token that its trajectory sampled. So the advantages of a group sum to zero
-// over tokens, not over members.
+// OPO is on-policy RL with the optimal reward baseline (arXiv 2505.23585): a reward's distance
+// from its group's mean in which each reward counts once for each token that its trajectory
+// sampled. So the advantages of a group sum to zero over tokens, not over members.
 //
 //	none  r - sum(length r) / sum(length); a singleton has no advantage
 //	verl  a singleton has its reward

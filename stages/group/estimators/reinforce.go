@@ -5,10 +5,9 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// Reinforce is the group part of REINFORCE++-baseline: a reward's
-// distance from its group's mean. The other part, a whitening over the batch's
-// tokens, is left to the trainer, which knows the tokens it masks; the
-// manifest's state has its parameters.
+// Reinforce is the group part of REINFORCE++-baseline: a reward's distance from its group's
+// mean. The other part, a whitening over the batch's tokens, is left to the trainer, which knows
+// the tokens it masks; the manifest's state has its parameters.
 //
 //	none      a singleton has no advantage; variance of the population, at least 1e-8
 //	openrlhf  a singleton has 0; as none (reinforce_baseline)

@@ -2,11 +2,10 @@ package estimators
 
 import "github.com/rollmill/rollmill/stages/group"
 
-// ReinforcePlain is REINFORCE++ without a baseline (arXiv 2501.03262): the reward
-// itself, singleton or not, in flat groups too (curate --keep-flat --min-valid 1
-// keeps both; without, groups whose rewards are all 0 are dropped). Whitening over the
-// batch's tokens, which subtracts the mean, is left
-// to the trainer; the manifest's state has its parameters.
+// ReinforcePlain is REINFORCE++ without a baseline (arXiv 2501.03262): the reward itself,
+// singleton or not, in flat groups too (curate --keep-flat --min-valid 1 keeps both; without,
+// groups whose rewards are all 0 are dropped). Whitening over the batch's tokens, which
+// subtracts the mean, is left to the trainer; the manifest's state has its parameters.
 //
 //	none, openrlhf, nemo-rl  variance of the population, at least 1e-8 (OpenRLHF's
 //	                         reinforce; NeMo-RL's reinforce_plus_plus, minus_baseline false)

@@ -13,13 +13,12 @@ import (
 //
 //	none  outcome A + weight (G(k) - mean G(k)) / (std + 1e-6)
 //
-// with A as grpo has it, k the message's place among the sampled ones of the main path,
-// std the largest population std of a G(j), and means and stds over the whole group: a
-// trajectory that ended before k counts with a return of 0. The std of G(0) alone would
-// be 0, or nearly, where only later messages differ. The mean over those that reached k,
-// and their own deviation, as MT-GRPO has them (arXiv 2505.11821), depend on when this
-// trajectory stopped: that rewards every further turn, as verl#7244 shows. NoScale
-// divides nothing.
+// with A as grpo has it, k the message's place among the sampled ones of the main path, std the
+// largest population std of a G(j), and means and stds over the whole group: a trajectory that
+// ended before k counts with a return of 0. The std of G(0) alone would be 0, or nearly, where
+// only later messages differ. The mean over those that reached k, and their own deviation, as
+// MT-GRPO has them (arXiv 2505.11821), depend on when this trajectory stopped: that rewards
+// every further turn, as verl#7244 shows. NoScale divides nothing.
 var Turns = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "turns", Help: "credit for each message: the group's advantage and the message's return",
 		New: func() group.EstimatorSettings { return &TurnsSettings{stepWeights{1, 1, 1, ""}} }},

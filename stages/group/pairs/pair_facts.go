@@ -28,8 +28,7 @@ const (
 	factUnpaired = "groups_unpaired_"
 	factPairsFew = "pairs_alone" // there were not two to compare
 
-	// Made, but not possible in the files of preference trainers; the
-	// exporter's reason follows.
+	// Made, but not possible in the files of preference trainers; the exporter's reason follows.
 	factPairsUnfit  = "pairs_unfit_"
 	factLabelsUnfit = "labels_unfit_"
 )
@@ -81,8 +80,7 @@ func reasons(f map[string]float64, prefix string, words map[string]string) (sum 
 	return sum, strings.Join(list, ", ")
 }
 
-// unfit describes the pairs or labels that submit cannot write for preference
-// trainers, and why.
+// unfit describes the pairs or labels that submit cannot write for preference trainers, and why.
 func unfit(f map[string]float64, prefix string) string {
 	sum, why := reasons(f, prefix, unfitReasons)
 	if why == "" {

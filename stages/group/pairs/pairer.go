@@ -219,8 +219,7 @@ func (p *Writer) turns(members []formats.Member, all []formats.Trajectory) []tur
 	return out
 }
 
-// key returns the turn in which a candidate competes, by trajectory and name,
-// if any.
+// key returns the turn in which a candidate competes, by trajectory and name, if any.
 func (p *Writer) key(t *formats.Trajectory, c *formats.Candidate) ([2]string, bool) {
 	if c.Score == nil || math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
 		return [2]string{}, false

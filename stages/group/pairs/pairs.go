@@ -81,8 +81,7 @@ var (
 // DefaultTop is how many are paired in mode TopK.
 const DefaultTop = 2
 
-// Declare declares the fields. They are in the identity as one object, if there
-// are pairs.
+// Declare declares the fields. They are in the identity as one object, if there are pairs.
 func (p *Settings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: exhaustive, best-worst, top-k",
 		Modes...).Common()

@@ -149,9 +149,8 @@ func (l *Lease) stillOwned(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Check returns ErrTaken if another process has the lease, or may have. It renews
-// the lease if the last renewal is so old, by any clock, that this process may
-// have slept.
+// Check returns ErrTaken if another process has the lease, or may have. It renews the lease if
+// the last renewal is so old, by any clock, that this process may have slept.
 func (l *Lease) Check(ctx context.Context) error {
 	l.mu.Lock()
 	old := l.renewed.Since() > l.ttl/2
@@ -162,8 +161,7 @@ func (l *Lease) Check(ctx context.Context) error {
 	return context.Cause(l.taken)
 }
 
-// Bind returns a context that ends, with ErrTaken, when another takes over, or may
-// soon do so.
+// Bind returns a context that ends, with ErrTaken, when another takes over, or may soon do so.
 func (l *Lease) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
 	bound, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.taken, func() { cancel(ErrTaken) })

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// uptime also advances while the machine sleeps, if the system has such a
-// clock.
+// uptime also advances while the machine sleeps, if the system has such a clock.
 func uptime() time.Duration {
 	data, err := os.ReadFile("/proc/uptime")
 	if err == nil {

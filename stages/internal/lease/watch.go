@@ -1,11 +1,10 @@
 // Package lease decides which of several processes may do some work, and when
 // one without a heartbeat counts as dead.
 //
-// An owner writes a heartbeat four times within the time of its lease. Waiting
-// processes time it by their own clock: the clocks of two machines are never
-// compared. A process on the same machine that has ended is noticed at once
-// (Owner.Gone). An owner that slept past its lease notices on waking that
-// another took over.
+// An owner writes a heartbeat four times within the time of its lease. Waiting processes time it
+// by their own clock: the clocks of two machines are never compared. A process on the same
+// machine that has ended is noticed at once (Owner.Gone). An owner that slept past its lease
+// notices on waking that another took over.
 //
 // submit keeps its heartbeats in the ledger, among the records that decide what
 // was sent; rollout keeps a Lease, one object that is swapped.

@@ -1,11 +1,10 @@
 // Package process runs the programs of agents, rewards and trainers, and ends
 // them together with everything that they started.
 //
-// A program leads its own process group. It is ended by SIGTERM to the group
-// and, after a grace, by SIGKILL, also when this process is killed: see guardian.
-// When it has ended, its remaining children are killed, including
-// those that left the group: see mark. Its environment is this process's
-// without secrets: see secret.Environ.
+// A program leads its own process group. It is ended by SIGTERM to the group and, after a grace,
+// by SIGKILL, also when this process is killed: see guardian. When it has ended, its remaining
+// children are killed, including those that left the group: see mark. Its environment is this
+// process's without secrets: see secret.Environ.
 //
 // It is not a sandbox: a program runs with the rights of this process.
 package process
@@ -38,9 +37,8 @@ type Program struct {
 	Stdout, Stderr io.Writer
 	Files          []*os.File // it has them open as descriptors 3, 4, ...
 
-	// Grace is the time from SIGTERM to SIGKILL, and the time for which output
-	// is read after the end if another process holds it open; 0 is
-	// DefaultGrace.
+	// Grace is the time from SIGTERM to SIGKILL, and the time for which output is read after the
+	// end if another process holds it open; 0 is DefaultGrace.
 	Grace time.Duration
 	// KeepSessions leaves processes alive that the program started in a session
 	// of their own, until KillSessions.
@@ -134,8 +132,7 @@ func (s *Process) Stop() {
 // Kill kills the group at once.
 func (s *Process) Kill() { _ = s.signal(syscall.SIGKILL) }
 
-// KillSessions kills the processes that the program started in sessions of
-// their own.
+// KillSessions kills the processes that the program started in sessions of their own.
 func (s *Process) KillSessions() { s.mark.kill() }
 
 // signal sends to the group, unless the program has ended: its number may

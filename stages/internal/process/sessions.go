@@ -9,16 +9,14 @@ import (
 	"time"
 )
 
-// mark is an environment variable that is unique to one program. Children
-// inherit the environment, so every process with the variable was started by
-// the program, even if it has a session of its own, as after setsid, and left
-// the group.
+// mark is an environment variable that is unique to one program. Children inherit the
+// environment, so every process with the variable was started by the program, even if it has a
+// session of its own, as after setsid, and left the group.
 //
-// Processes are searched in /proc, which Linux has; elsewhere only the group
-// can be killed. A process that cleared its environment is not found: this is
-// for programs that forget their children, not for hostile ones. A cgroup would
-// find those too, but needs rights that a batch job often lacks;
-// PR_SET_CHILD_SUBREAPER would make all of them children of this process,
+// Processes are searched in /proc, which Linux has; elsewhere only the group can be killed. A
+// process that cleared its environment is not found: this is for programs that forget their
+// children, not for hostile ones. A cgroup would find those too, but needs rights that a batch
+// job often lacks; PR_SET_CHILD_SUBREAPER would make all of them children of this process,
 // without showing which program started them.
 type mark string
 
@@ -61,9 +59,8 @@ func (m mark) killOnce() (again bool) {
 	return again
 }
 
-// end opens the process before it checks the mark again, so that it never ends
-// another one that got the same number in the meantime. It reports whether to
-// look again.
+// end opens the process before it checks the mark again, so that it never ends another one that
+// got the same number in the meantime. It reports whether to look again.
 func (m mark) end(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -87,9 +84,8 @@ func (m mark) has(pid int) (has, known bool) {
 	return false, noEnviron(pid)
 }
 
-// readWhole reads a file of /proc in one call, if it has no more than 32 KiB: in
-// several calls, the process may become another program between two of them,
-// and the second one finds an end.
+// readWhole reads a file of /proc in one call, if it has no more than 32 KiB: in several calls,
+// the process may become another program between two of them, and the second one finds an end.
 func readWhole(name string, text *bytes.Buffer) error {
 	text.Reset()
 	f, err := os.Open(name)

@@ -22,16 +22,14 @@ type Tail struct {
 	logged *lines // nil for none
 }
 
-// NewTail keeps the last bytes written, up to limit, without the secrets of the
-// context.
+// NewTail keeps the last bytes written, up to limit, without the secrets of the context.
 func NewTail(ctx context.Context, limit int) *Tail {
 	t := &Tail{kept: end{limit: limit}}
 	t.in = secret.From(ctx).NewWriter(&t.kept)
 	return t
 }
 
-// NewLoggedTail is NewTail, and also logs each line at level debug, the first MiB
-// of all.
+// NewLoggedTail is NewTail, and also logs each line at level debug, the first MiB of all.
 func NewLoggedTail(ctx context.Context, limit int, log *slog.Logger) *Tail {
 	t := NewTail(ctx, limit)
 	if log.Enabled(ctx, slog.LevelDebug) {

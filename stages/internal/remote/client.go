@@ -51,11 +51,10 @@ type Client struct {
 	Explain func(e *Error, r *http.Request, answer []byte)
 }
 
-// IdempotencyHeader identifies a request that is sent once: a service that
-// knows the header answers a second request of the same name with the first
-// one's answer. It is in lower case because net/http repeats a POST by itself,
-// after a broken connection, if it finds the canonical name; a service that
-// does not know the header would then act twice.
+// IdempotencyHeader identifies a request that is sent once: a service that knows the header
+// answers a second request of the same name with the first one's answer. It is in lower case
+// because net/http repeats a POST by itself, after a broken connection, if it finds the
+// canonical name; a service that does not know the header would then act twice.
 const IdempotencyHeader = "idempotency-key"
 
 // Request is one request.
@@ -107,8 +106,7 @@ func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, er
 	return resp.Header, nil
 }
 
-// limited returns a context with the request's limit, whose cause names the
-// limit.
+// limited returns a context with the request's limit, whose cause names the limit.
 func (q *Request) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := q.Limit
 	if limit < 0 {
@@ -174,8 +172,7 @@ func Authorize(r *http.Request, key string) {
 	}
 }
 
-// what identifies a request in errors, without its query, which may hold a
-// signature.
+// what identifies a request in errors, without its query, which may hold a signature.
 func (c *Client) what(r *http.Request) string {
 	return fmt.Sprintf("%s: %s %s://%s%s", c.Name, r.Method, r.URL.Scheme, r.URL.Host, r.URL.EscapedPath())
 }
@@ -195,8 +192,7 @@ func (c *Client) Unreachable(r *http.Request, err error) *Error {
 		Help: "is the service up, and the address right?"}, r, nil)
 }
 
-// Refused returns the error of an answer with an error status, in the service's
-// own words.
+// Refused returns the error of an answer with an error status, in the service's own words.
 func (c *Client) Refused(resp *http.Response) *Error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if to := Elsewhere(resp); to != "" {

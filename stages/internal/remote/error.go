@@ -59,8 +59,7 @@ func (e TooLargeError) Error() string {
 	return fmt.Sprintf("the answer is larger than %d MiB", int64(e)>>20)
 }
 
-// Status returns the HTTP status of the answer that caused an error; 0 for
-// none.
+// Status returns the HTTP status of the answer that caused an error; 0 for none.
 func Status(err error) int {
 	var e *Error
 	if errors.As(err, &e) {
@@ -69,10 +68,9 @@ func Status(err error) int {
 	return 0
 }
 
-// Unsure reports whether a request may have had its effect although it failed:
-// there was no answer, or one that proves nothing, such as a proxy's when it
-// stopped waiting. An error that no service caused is from before the request
-// was sent.
+// Unsure reports whether a request may have had its effect although it failed: there was no
+// answer, or one that proves nothing, such as a proxy's when it stopped waiting. An error that
+// no service caused is from before the request was sent.
 func Unsure(err error) bool {
 	if e := (*Error)(nil); !errors.As(err, &e) {
 		return false

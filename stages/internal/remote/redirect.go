@@ -5,10 +5,9 @@ import (
 	"net/http"
 )
 
-// Stay is a CheckRedirect for clients that send keys: it follows up to five
-// redirects within the same scheme, host and port that keep the method. Any
-// other redirect is returned as the answer: net/http would send the keys to
-// another port, and turn a POST into a GET.
+// Stay is a CheckRedirect for clients that send keys: it follows up to five redirects within the
+// same scheme, host and port that keep the method. Any other redirect is returned as the answer:
+// net/http would send the keys to another port, and turn a POST into a GET.
 func Stay(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 5 || next.Method != first.Method || next.URL.Scheme != first.URL.Scheme || next.URL.Host != first.URL.Host {

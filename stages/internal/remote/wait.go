@@ -9,17 +9,15 @@ import (
 	"time"
 )
 
-// Patience is the longest wait before the next try that a service can ask for.
-// A larger one, an hour or 1e12 seconds, is reduced to it: the client's own
-// limits decide how often it tries.
+// Patience is the longest wait before the next try that a service can ask for. A larger one, an
+// hour or 1e12 seconds, is reduced to it: the client's own limits decide how often it tries.
 const Patience = time.Minute
 
 var left = regexp.MustCompile(`(?:^|;)\s*t=(\d+)`)
 
-// After returns how long a service asks a client to wait: Retry-After-Ms in
-// milliseconds, Retry-After in seconds or as a date, or the hub's Ratelimit:
-// "api";r=0;t=55. It is at most Patience, and 0 if no header has a readable
-// time.
+// After returns how long a service asks a client to wait: Retry-After-Ms in milliseconds,
+// Retry-After in seconds or as a date, or the hub's Ratelimit: "api";r=0;t=55. It is at most
+// Patience, and 0 if no header has a readable time.
 func After(h http.Header, now time.Time) time.Duration {
 	if ms, ok := number(h.Get("Retry-After-Ms")); ok {
 		return capped(ms / 1000)

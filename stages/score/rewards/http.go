@@ -31,18 +31,16 @@ import (
 // Rollmill cannot see that a service was changed: give another version, which
 // may be any word, or stored scores count as up to date.
 //
-// A request's body is a line of JSON for each trajectory, score.Request, and
-// the response's a line for each answer, score.Answer, in any order, matched
-// by id; both are application/x-ndjson. The key in ROLLMILL_REWARD_API_KEY is
-// sent as a bearer token, and is never part of the URL. The header
-// Rollmill-Reward holds the reward's name.
+// A request's body is a line of JSON for each trajectory, score.Request, and the response's a
+// line for each answer, score.Answer, in any order, matched by id; both are
+// application/x-ndjson. The key in ROLLMILL_REWARD_API_KEY is sent as a bearer token, and is
+// never part of the URL. The header Rollmill-Reward holds the reward's name.
 //
-// A busy service (429, 502, 503, 504) is asked again, after its own Retry-After
-// or after growing waits. If a batch fails otherwise, or leaves rows without an
-// answer, these rows are sent one by one: a row only fails alone. A service
-// that cannot be reached at all ends the stage as temporary, and one that
-// refuses everybody until a person mends something (401, 402, 403, 404) as stopped. A redirect is followed only to the
-// same host and port, and as a POST.
+// A busy service (429, 502, 503, 504) is asked again, after its own Retry-After or after growing
+// waits. If a batch fails otherwise, or leaves rows without an answer, these rows are sent one
+// by one: a row only fails alone. A service that cannot be reached at all ends the stage as
+// temporary, and one that refuses everybody until a person mends something (401, 402, 403, 404)
+// as stopped. A redirect is followed only to the same host and port, and as a POST.
 var HTTP = score.RewardKind{
 	Kind: plugin.Kind[score.RewardSettings]{
 		Name: "http",
@@ -163,8 +161,7 @@ func (r *httpReward) post(ctx context.Context, body []byte) (answer []byte, err 
 	return answer, err
 }
 
-// explain removes the address, which no row contains, and says which errors are
-// temporary.
+// explain removes the address, which no row contains, and says which errors are temporary.
 func explain(e *remote.Error, _ *http.Request, answer []byte) {
 	e.What = ""
 	if e.Status > 0 {
@@ -179,8 +176,7 @@ func explain(e *remote.Error, _ *http.Request, answer []byte) {
 	}
 }
 
-// read settles the rows that a response answers. The value is why it does not
-// answer the others.
+// read settles the rows that a response answers. The value is why it does not answer the others.
 func read(data []byte, batch exchange.Batch[[]byte]) score.Value {
 	byID := batch.ByID()
 	why := score.Failed(outcomes.RewardAnswer, "the service did not answer")

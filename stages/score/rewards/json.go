@@ -8,9 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// JSON checks whether an answer is valid JSON: 1 if it parses, fits the
-// schema, if there is one, and holds the expected value, if there is one; else
-// 0.
+// JSON checks whether an answer is valid JSON: 1 if it parses, fits the schema, if there is one,
+// and holds the expected value, if there is one; else 0.
 //
 //	json:whole                                  the answer is JSON
 //	json:fenced,schema=move.schema.json         its last ``` block fits a schema

@@ -12,8 +12,7 @@ import (
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
-// drafts are the supported values of $schema; a schema without one is of the
-// last.
+// drafts are the supported values of $schema; a schema without one is of the last.
 var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
 	"https://json-schema.org/draft/2020-12/schema"}
 
@@ -42,9 +41,8 @@ func compile(file string) (*jsonschema.Resolved, error) {
 	return resolved, nil
 }
 
-// fractional reports whether a schema has a multipleOf that is not a whole
-// number: the library divides floats, and finds that 0.07 is not a multiple of
-// 0.01.
+// fractional reports whether a schema has a multipleOf that is not a whole number: the library
+// divides floats, and finds that 0.07 is not a multiple of 0.01.
 func fractional(schema any) bool {
 	switch v := schema.(type) {
 	case map[string]any:

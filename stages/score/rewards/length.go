@@ -10,18 +10,16 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Length penalizes overlong trajectories softly, as DAPO does. With L
-// tokens, of which max are allowed and the last cache are a warning zone, the
-// reward is
+// Length penalizes overlong trajectories softly, as DAPO does. With L tokens, of which max are
+// allowed and the last cache are a warning zone, the reward is
 //
 //	 0                      when L <= max - cache
 //	((max - cache) - L) / cache    up to max
 //	-1                      beyond
 //
-// as in length:max=4096,cache=512. It counts of=sampled (tokens whose ids were
-// recorded; the default), completion (as the engine counted them) or characters
-// (of the answer). A trajectory without recorded ids has no length in sampled
-// tokens: that is a failure of its row.
+// as in length:max=4096,cache=512. It counts of=sampled (tokens whose ids were recorded; the
+// default), completion (as the engine counted them) or characters (of the answer). A trajectory
+// without recorded ids has no length in sampled tokens: that is a failure of its row.
 var Length = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "length",
 	Help: "penalize long trajectories: 0, falling to -1 over the last tokens before a maximum",

@@ -18,9 +18,8 @@ import (
 //	match:regexp,text=^\d+$                    a literal pattern
 //	match:number,tolerance=1%                  the number that the answer gives
 //
-// A field that holds a list is a list of alternatives, one of which must match.
-// A reference that is missing, or is empty where that matches everything, is a
-// failure of the row and not a 0.
+// A field that holds a list is a list of alternatives, one of which must match. A reference that
+// is missing, or is empty where that matches everything, is a failure of the row and not a 0.
 var Match = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "match",
 	Help: "compare the answer with a reference: the whole, a part, a pattern or a number",

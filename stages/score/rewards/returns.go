@@ -25,11 +25,10 @@ import (
 //	G_t    = r_t + gamma G_t+1  =  r_t + gamma r_t+1 + gamma² r_t+2 + ...
 //	reward = G_0
 //
-// with gamma 1, plain sums, unless said otherwise. Under positions, r_t is the
-// value of the position that a move left, from 0 to 1 and above 1 when a win is
-// forced or made, and earlier moves count more (NeMo Agent Toolkit,
-// examples/finetuning/rl_with_openpipe_art, accuracy_evaluator.py,
-// episode_value_from_states; its README shows the exponents the other way
+// with gamma 1, plain sums, unless said otherwise. Under positions, r_t is the value of the
+// position that a move left, from 0 to 1 and above 1 when a win is forced or made, and earlier
+// moves count more (NeMo Agent Toolkit, examples/finetuning/rl_with_openpipe_art,
+// accuracy_evaluator.py, episode_value_from_states; its README shows the exponents the other way
 // round, and is not what runs):
 //
 //	base   = sum of gamma^t min(r_t, 1) / sum of gamma^t
@@ -48,8 +47,7 @@ import (
 // With at=end the named reward, and not its shaped rewards, counts as that of
 // the last message: an outcome, discounted over the steps to it.
 //
-// A trajectory without shaped rewards has no return: that is a failure of its
-// row, and never 0.
+// A trajectory without shaped rewards has no return: that is a failure of its row, and never 0.
 var Returns = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "returns",
 	Help: "compute discounted returns of the shaped rewards of an earlier reward, or of the stored ones",

@@ -1,6 +1,5 @@
-// Package rewards has the rewards, a file each or a folder where one is large, and
-// lists them (All). To add one: a file or folder, a line in All, and a test that
-// calls rewardtest.Run.
+// Package rewards has the rewards, a file each or a folder where one is large, and lists them
+// (All). To add one: a file or folder, a line in All, and a test that calls rewardtest.Run.
 package rewards
 
 import (

@@ -1,16 +1,14 @@
-// Package arttest is an ART control server without a GPU: the routes, error
-// bodies and behaviour of `art run`, over a real socket, with every known or
-// possible misbehaviour as a named switch.
+// Package arttest is an ART control server without a GPU: the routes, error bodies and behaviour
+// of `art run`, over a real socket, with every known or possible misbehaviour as a named switch.
 //
 // It trains nothing, but reads a batch as the trainer would: it drops groups
 // without advantage, cuts histories after the last choice, and breaks off the
 // answer where Python would raise. It counts its requests.
 //
-// It shares no code with the ART routes of pipelines/sandbox, on purpose.
-// Both were written from ART's own sources, so a misreading of the protocol in
-// one of them shows up as a difference in the other: the client has to satisfy
-// both, and testdata/consumers holds it against ART itself. The sandbox trains
-// and behaves; this server trains nothing and misbehaves on request.
+// It shares no code with the ART routes of pipelines/sandbox, on purpose. Both were written from
+// ART's own sources, so a misreading of the protocol in one of them shows up as a difference in
+// the other: the client has to satisfy both, and testdata/consumers holds it against ART itself.
+// The sandbox trains and behaves; this server trains nothing and misbehaves on request.
 //
 // To add a misbehaviour: add a field to Faults, with its default harmless.
 package arttest

@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/art/wiretest"
 )
 
-// look reads a batch as the trainer's tokenizer does. sound is false where
-// Python would raise.
+// look reads a batch as the trainer's tokenizer does. sound is false where Python would raise.
 func (b *Batch) look(d Dialect) (trainable, sound bool) {
 	sound = true
 	for _, g := range b.Groups {

@@ -1,7 +1,6 @@
-// Package customizertest is a test server of the NeMo Microservices 25.x:
-// Entity Store, Customizer, deployments and NIM behind one address, the Data
-// Store behind another. It refuses what the service refuses, and misbehaves
-// when told to.
+// Package customizertest is a test server of the NeMo Microservices 25.x: Entity Store,
+// Customizer, deployments and NIM behind one address, the Data Store behind another. It refuses
+// what the service refuses, and misbehaves when told to.
 package customizertest
 
 import (

@@ -1,6 +1,5 @@
-// Package openaitest is a test server of the OpenAI fine-tuning API: files,
-// jobs, events, checkpoints, cancel. It refuses what the service refuses, and
-// misbehaves when told to.
+// Package openaitest is a test server of the OpenAI fine-tuning API: files, jobs, events,
+// checkpoints, cancel. It refuses what the service refuses, and misbehaves when told to.
 package openaitest
 
 import (

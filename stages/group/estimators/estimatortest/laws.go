@@ -51,8 +51,7 @@ func (s suite) order(t *rapid.T) {
 	}
 }
 
-// failures puts failed and unscored members, with any reward, among the valid
-// ones.
+// failures puts failed and unscored members, with any reward, among the valid ones.
 func (s suite) failures(t *rapid.T) {
 	r := rewards().Draw(t, "group")
 	lengths := Lengths(len(r)).Draw(t, "lengths")

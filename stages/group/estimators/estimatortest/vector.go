@@ -59,9 +59,8 @@ func compare(t *testing.T, i, k int, got, want *float64) {
 	}
 }
 
-// noise reports whether NeMo-RL's variance of the other members, a difference
-// of squares, is rounding noise to six digits: they are nearly equal. There our
-// result differs on purpose.
+// noise reports whether NeMo-RL's variance of the other members, a difference of squares, is
+// rounding noise to six digits: they are nearly equal. There our result differs on purpose.
 func noise(compat, estimator string, rewards []*float64, k int) bool {
 	if compat != string(group.CompatNemoRL) || estimator != "grpo" {
 		return false

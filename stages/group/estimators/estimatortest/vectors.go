@@ -11,11 +11,10 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 )
 
-// Vectors compares an estimator with the results of each trainer's own function
-// for the same groups: every file
-// testdata/advantages/<estimator>.<compat>.json, of which there is at least
-// one. A file holds groups, or batches of groups with named rewards whose
-// advantages are final; then the batch's step is done here in the simplest way.
+// Vectors compares an estimator with the results of each trainer's own function for the same
+// groups: every file testdata/advantages/<estimator>.<compat>.json, of which there is at least
+// one. A file holds groups, or batches of groups with named rewards whose advantages are final;
+// then the batch's step is done here in the simplest way.
 func Vectors(t *testing.T, kind group.EstimatorKind) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "advantages", kind.Name+".*.json"))
 	if err != nil || len(files) == 0 {

@@ -6,13 +6,12 @@
 //	command:python3 reward.py --strict
 //	arrow:python3 reward.py
 //
-// Words are split as a shell would; nothing is expanded and no shell runs.
-// score.Request and score.Answer describe a line, arrow.Request and
-// arrow.AnswerReader a batch. Answers are matched by id and may come in any
-// order, in batches of any size. The program must flush each line or batch.
-// testdata/rewards has an example of both in Python. The environment has
-// ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), with the same values
-// in every concurrent process.
+// Words are split as a shell would; nothing is expanded and no shell runs. score.Request and
+// score.Answer describe a line, arrow.Request and arrow.AnswerReader a batch. Answers are
+// matched by id and may come in any order, in batches of any size. The program must flush each
+// line or batch. testdata/rewards has an example of both in Python. The environment has
+// ROLLMILL_SEED and ROLLMILL_REWARD (the reward's name), with the same values in every
+// concurrent process.
 //
 // A line that does not begin with "{", such as a print while the program starts, is
 // not an answer: it is ignored, and the first one is logged.
@@ -55,9 +54,8 @@ var Arrow = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSetting
 	New:  func() score.RewardSettings { return &Settings{arrow: true} },
 }}
 
-// Verifiers is the entry of the reward that an environment of the Python package
-// verifiers gives. For another Python than python3 write
-// command:PYTHON -m rollmill.verifiers score NAME.
+// Verifiers is the entry of the reward that an environment of the Python package verifiers
+// gives. For another Python than python3 write command:PYTHON -m rollmill.verifiers score NAME.
 var Verifiers = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "verifiers",
 	Help: "score with the rewards of an environment of the Python package verifiers: verifiers:NAME",
@@ -112,8 +110,7 @@ func (r *reward) Describe() score.Description {
 	return score.Description{Detail: score.Text, Words: r.words, Reads: r.Known, Start: r.tryStart}
 }
 
-// Score sends all rows to one process, and then those without an answer one by
-// one.
+// Score sends all rows to one process, and then those without an answer one by one.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	var p *worker // nil: the next batch starts one
 	start := r.take
@@ -209,8 +206,7 @@ func (r *reward) again(id string) {
 
 const grace = 2 * time.Second // for a program to end once its input has
 
-// Close ends the processes: their input ends, and those that continue are
-// killed.
+// Close ends the processes: their input ends, and those that continue are killed.
 func (r *reward) Close() error {
 	r.mu.Lock()
 	idle := r.idle

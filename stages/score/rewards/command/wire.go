@@ -12,8 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// wire is the protocol of one process. Its two sides are used by two
-// goroutines.
+// wire is the protocol of one process. Its two sides are used by two goroutines.
 type wire interface {
 	// encode encodes a row's request; the error is the row's.
 	encode(row *score.Row, s score.Setup) (request, error)

@@ -78,8 +78,7 @@ func (p *worker) kill(grace time.Duration) {
 	}
 }
 
-// explain returns the error, with the end of the program's stderr. Only after
-// kill.
+// explain returns the error, with the end of the program's stderr. Only after kill.
 func (p *worker) explain(f *failure) error {
 	text := f.Error()
 	if f.ended {

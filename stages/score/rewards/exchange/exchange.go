@@ -77,9 +77,8 @@ func Answer[T any](byID map[string]*Pending[T], a score.Answer) (first bool, err
 // failure of the others; the error ends the stage.
 type Send[T any] func(ctx context.Context, batch Batch[T]) (unanswered score.Value, err error)
 
-// Score is a reward's Score: it sends all rows at once, and then those without an
-// answer one by one, so that a row only fails alone. A row that cannot be encoded
-// fails and is not sent.
+// Score is a reward's Score: it sends all rows at once, and then those without an answer one by
+// one, so that a row only fails alone. A row that cannot be encoded fails and is not sent.
 func Score[T any](ctx context.Context, rows []*score.Row, values []score.Value, encode func(*score.Row) (T, error),
 	send Send[T]) error {
 	var all Batch[T]

@@ -135,9 +135,8 @@ func pathOf(n *ast.MemberNode) (variable, path string) {
 	return "", ""
 }
 
-// missing returns the error of a field that the expression reads and the row
-// does not have. Expressions that handle null themselves (??, nil, in, ?.) are
-// evaluated.
+// missing returns the error of a field that the expression reads and the row does not have.
+// Expressions that handle null themselves (??, nil, in, ?.) are evaluated.
 func (r *reads) missing(row *score.Row) error {
 	if r.null {
 		return nil

@@ -6,14 +6,13 @@
 //	expr:0.8 * rewards.tree + 0.2 * (rewards.short ?? 0)
 //	steps:any(replies, .content contains "error") ? -1 : 0
 //
-// The type environment lists what an expression may read. The result is a
-// number, or a condition, which counts as 1 or 0. It is null if an earlier
-// reward that the expression reads has no value, or a field of the example or
-// the metadata is missing, unless the expression handles null itself, by ??,
-// ?., in or nil. Kind steps gives every message that the model wrote a shaped
-// reward, and the trajectory their sum; see stepEnvironment. Functions whose
-// value differs from call to call (now, and those that list a map's entries)
-// are not available; times are in UTC.
+// The type environment lists what an expression may read. The result is a number, or a
+// condition, which counts as 1 or 0. It is null if an earlier reward that the expression reads
+// has no value, or a field of the example or the metadata is missing, unless the expression
+// handles null itself, by ??, ?., in or nil. Kind steps gives every message that the model wrote
+// a shaped reward, and the trajectory their sum; see stepEnvironment. Functions whose value
+// differs from call to call (now, and those that list a map's entries) are not available; times
+// are in UTC.
 package expr
 
 import (

@@ -9,8 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Steps is the entry of expressions over the single messages that the model
-// wrote.
+// Steps is the entry of expressions over the single messages that the model wrote.
 var Steps = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "steps",
 	Help: "compute an expression for each message that the model wrote, over message, replies, step (from 0), steps and " +
@@ -40,8 +39,7 @@ func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Val
 	return s.each(ctx, rows, values, s.value)
 }
 
-// value returns the sum of the steps' values; if a step has none, neither has
-// the row.
+// value returns the sum of the steps' values; if a step has none, neither has the row.
 func (s *steps) value(e *expression.Evaluations, row *score.Row) score.Value {
 	var env environment
 	if failed := s.environment(row, &env); failed.Failure != "" {

@@ -3,12 +3,11 @@
 //	judge:model=gpt-5-mini,rubric=rubric.md
 //	judge:model=gpt-5-mini,repeats=3,agree=0.3,text=Is the answer polite?
 //
-// The model is asked for a JSON object with a score. If an answer is not one,
-// the last complete object within it is used; without any it is sent back with
-// the reason, once. Every answer is stored by model, rubric and content, so
-// that it is paid for once and the same trajectories have the same rewards.
-// With repeats each question is asked with another seed; the mean of a majority
-// counts, and there is no reward if they differ by more than agree.
+// The model is asked for a JSON object with a score. If an answer is not one, the last complete
+// object within it is used; without any it is sent back with the reason, once. Every answer is
+// stored by model, rubric and content, so that it is paid for once and the same trajectories
+// have the same rewards. With repeats each question is asked with another seed; the mean of a
+// majority counts, and there is no reward if they differ by more than agree.
 //
 // The judge is told that the trajectory's text is data; it cannot be guaranteed
 // that a model never follows it.

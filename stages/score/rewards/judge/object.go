@@ -60,8 +60,7 @@ func lastObject(text []byte) ([]byte, error) {
 	return found, nil
 }
 
-// InRange returns the score to use: within the range, clamped to its end, or
-// refused.
+// InRange returns the score to use: within the range, clamped to its end, or refused.
 func (p *Panel) InRange(n *float64, low, high float64) (float64, error) {
 	switch {
 	case n == nil:

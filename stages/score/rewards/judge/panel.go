@@ -71,10 +71,9 @@ func (p *Panel) Describe() score.Description {
 	return score.Description{Detail: score.Text, Files: p.files}
 }
 
-// Vote asks as often as Repeats says, each time with the messages that ask
-// makes for a seed, and passes each answer to read, which returns a fixed
-// number of scores in a fixed order. The values are their means. A failure of
-// one question fails all its values; err ends the stage.
+// Vote asks as often as Repeats says, each time with the messages that ask makes for a seed, and
+// passes each answer to read, which returns a fixed number of scores in a fixed order. The
+// values are their means. A failure of one question fails all its values; err ends the stage.
 //
 // A seed depends only on the stage's seed and the repeat: the same content is
 // the same question, whichever trajectory it is from.
@@ -191,9 +190,8 @@ func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 	return reply.Text, err
 }
 
-// grace is how long a question under way may still be answered once the stage
-// is ended, by a signal or by its budget: it will be paid for, so its answer is
-// better kept.
+// grace is how long a question under way may still be answered once the stage is ended, by a
+// signal or by its budget: it will be paid for, so its answer is better kept.
 const grace = 10 * time.Second
 
 // outlive returns a context that ends that much later than ctx.

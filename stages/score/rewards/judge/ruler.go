@@ -23,18 +23,15 @@ import (
 //	ruler:model=gpt-5-mini
 //	ruler:model=gpt-5-mini,repeats=4,agree=0.4,rubric=rubric.md
 //
-// The common first messages are sent once, the rest of each trajectory under a
-// label. Labels and order are shuffled by the seed, again for each repeat, so
-// that no position in the list is favoured. Equal trajectories are sent once
-// and have the same score. Scores are matched by label: an answer with too
-// many, too few, an unknown label, a number outside 0 to 1 or no JSON is
-// repaired if possible, else sent back once, and then refused; the whole group
-// then has no reward. A group that is too long for the model is detected before
-// the question, if context= gives the limit, and by the server's refusal
-// otherwise.
+// The common first messages are sent once, the rest of each trajectory under a label. Labels and
+// order are shuffled by the seed, again for each repeat, so that no position in the list is
+// favoured. Equal trajectories are sent once and have the same score. Scores are matched by
+// label: an answer with too many, too few, an unknown label, a number outside 0 to 1 or no JSON
+// is repaired if possible, else sent back once, and then refused; the whole group then has no
+// reward. A group that is too long for the model is detected before the question, if context=
+// gives the limit, and by the server's refusal otherwise.
 //
-// Failed trajectories are not shown to the judge. Package judge describes
-// storage and cost.
+// Failed trajectories are not shown to the judge. Package judge describes storage and cost.
 var Ruler = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
 	Name: "ruler",
 	Help: "ask a model to score the trajectories of each group relative to each other, from 0 to 1",

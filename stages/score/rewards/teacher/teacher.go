@@ -1,16 +1,14 @@
-// Package teacher asks another model how probable it finds each token that the policy
-// sampled. It sends the recorded ids as a prompt, so nothing is sampled and nothing is
-// tokenised again:
+// Package teacher asks another model how probable it finds each token that the policy sampled.
+// It sends the recorded ids as a prompt, so nothing is sampled and nothing is tokenised again:
 //
 //	--reward 't*0=teacher:http://127.0.0.1:8000/v1,model=large'
 //	--reward 't*0=teacher:http://127.0.0.1:30000,model=large,server=sglang,top-k=8'
 //	--reward 't*0=teacher:http://127.0.0.1:8000/v1,model=policy,hint=solution'
 //
-// Its signals are the log probabilities of the tokens that train, in nats, and with
-// top-k those of the K most probable tokens at each place. Estimator distill makes
-// advantages of them. The reward itself is the mean over these tokens of how much
-// more probable the teacher finds them than the policy did, in nats: minus an
-// estimate of the reverse KL divergence.
+// Its signals are the log probabilities of the tokens that train, in nats, and with top-k those
+// of the K most probable tokens at each place. Estimator distill makes advantages of them. The
+// reward itself is the mean over these tokens of how much more probable the teacher finds them
+// than the policy did, in nats: minus an estimate of the reverse KL divergence.
 //
 // With hint, a field of the example is put before the conversation, as a system message
 // in the teacher's own chat template: self-distillation, where the teacher is the
