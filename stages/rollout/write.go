@@ -43,17 +43,12 @@ func (w *writer) write(ctx context.Context, journal *journals.Journal[formats.Tr
 		}
 		return nil
 	}
-	var lost error
-	rank := func(t *formats.Trajectory) int64 {
-		r, err := w.rank(t)
-		lost = cmp.Or(lost, err)
-		return r
-	}
-	for rows, err := range journal.Sorted(ctx, rank) {
-		if err = cmp.Or(lost, err); err != nil {
+	for rows, err := range journal.Sorted(ctx, w.rank) {
+		if err != nil {
 			return w.outcome, err
 		}
-		if err := before(int(rank(&rows[0]) / 2)); err != nil {
+		rank, err := w.rank(&rows[0])
+		if err = cmp.Or(err, before(int(rank/2))); err != nil {
 			return w.outcome, err
 		}
 		group = append(group, rows...)

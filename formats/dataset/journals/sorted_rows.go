@@ -17,11 +17,11 @@ const sortBytes = 16 << 20
 // Sorted yields the rows by ascending rank, those of equal rank together. What exceeds
 // its memory lies in a file in the system's folder for temporary files. The slice belongs
 // to the caller until the next one is yielded. Each segment is loaded once.
-func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) int64) iter.Seq2[[]T, error] {
+func (j *Journal[T]) Sorted(ctx context.Context, rank func(*T) (int64, error)) iter.Seq2[[]T, error] {
 	return j.sorted(ctx, rank, sortBytes)
 }
 
-func (j *Journal[T]) sorted(ctx context.Context, rank func(*T) int64, memory int64) iter.Seq2[[]T, error] {
+func (j *Journal[T]) sorted(ctx context.Context, rank func(*T) (int64, error), memory int64) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		sorter := spill.New("", memory)
 		defer sorter.Close()
@@ -61,7 +61,7 @@ func (j *Journal[T]) sorted(ctx context.Context, rank func(*T) int64, memory int
 const rankBytes = 8
 
 // addTo adds every row with a key of its rank and its place in the journal.
-func (j *Journal[T]) addTo(ctx context.Context, sorter *spill.Sorter, rank func(*T) int64) error {
+func (j *Journal[T]) addTo(ctx context.Context, sorter *spill.Sorter, rank func(*T) (int64, error)) error {
 	var key, value []byte
 	place := uint64(0)
 	for rows, err := range j.all(ctx, j.list()) {
@@ -69,7 +69,11 @@ func (j *Journal[T]) addTo(ctx context.Context, sorter *spill.Sorter, rank func(
 			return err
 		}
 		for i := range rows {
-			key = binary.BigEndian.AppendUint64(key[:0], uint64(rank(&rows[i]))^1<<63) // negative ranks first
+			at, err := rank(&rows[i])
+			if err != nil {
+				return err
+			}
+			key = binary.BigEndian.AppendUint64(key[:0], uint64(at)^1<<63) // negative ranks first
 			key = binary.BigEndian.AppendUint64(key, place)
 			value = spill.Append(value[:0], &rows[i])
 			if err := sorter.Add(key, value); err != nil {

@@ -59,7 +59,7 @@ func segmented(t testing.TB, segments [][]formats.Trajectory) (*Journal[formats.
 	return j, func() map[string]int { mu.Lock(); defer mu.Unlock(); return reads }
 }
 
-func byGeneration(r *formats.Trajectory) int64 { return int64(r.Generation) }
+func byGeneration(r *formats.Trajectory) (int64, error) { return int64(r.Generation), nil }
 
 // inSegments cuts rows with the ranks of an order into segments.
 func inSegments(order []int, size int) (segments [][]formats.Trajectory) {

@@ -67,7 +67,7 @@ func shardOnce(ctx context.Context, uri string, spec manifest.Spec, o Options) e
 		}
 	}
 	main, stats := NewTable[formats.Score](s, "", -1), NewTable[formats.GroupStats](s, schema.TableGroups, -1)
-	for rows, err := range j.Sorted(ctx, func(r *formats.Score) int64 { return int64(r.ExampleID[3]) }) {
+	for rows, err := range j.Sorted(ctx, func(r *formats.Score) (int64, error) { return int64(r.ExampleID[3]), nil }) {
 		if err != nil {
 			return err
 		}

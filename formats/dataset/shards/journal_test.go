@@ -27,8 +27,8 @@ func journal(t *testing.T, uri string, spec manifest.Spec, o Options) *journals.
 	return j
 }
 
-func rank(r *formats.Trajectory) int64 {
-	return int64(r.ExampleID[3]-'0')*10 + int64(r.Generation)
+func rank(r *formats.Trajectory) (int64, error) {
+	return int64(r.ExampleID[3]-'0')*10 + int64(r.Generation), nil
 }
 
 func TestJournalOutlivesItsProcess(t *testing.T) {
@@ -116,7 +116,7 @@ func TestJournalIsSorted(t *testing.T) {
 			t.Errorf("%v, not %v", ids, want)
 		}
 		n := 0
-		for group, err := range rival.Sorted(ctx, func(r *formats.Trajectory) int64 { return int64(r.ExampleID[3]) }) {
+		for group, err := range rival.Sorted(ctx, func(r *formats.Trajectory) (int64, error) { return int64(r.ExampleID[3]), nil }) {
 			if err != nil || len(group) != 3 {
 				t.Fatalf("a group of equal rank has %d rows, %v", len(group), err)
 			}

@@ -138,7 +138,7 @@ func TestJournalsAreReadConcurrently(t *testing.T) {
 		return n
 	})
 	read("write", "none", func(ctx context.Context, j *journals.Journal[formats.Trajectory]) (n int) {
-		for rows, err := range j.Sorted(ctx, func(r *formats.Trajectory) int64 { return int64(r.Generation) * 7919 % int64(segments) }) {
+		for rows, err := range j.Sorted(ctx, func(r *formats.Trajectory) (int64, error) { return int64(r.Generation) * 7919 % int64(segments), nil }) {
 			if err != nil {
 				t.Fatal(err)
 			}

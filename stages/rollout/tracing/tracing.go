@@ -150,20 +150,16 @@ func (s *Sender) run() {
 		s.bytes -= q.size
 		s.mu.Unlock()
 		for _, span := range otel.Spans(&q.row, s.content, nil) {
-			if size >= requestSize || len(r.Spans) == maxSpans {
+			r.Spans = append(r.Spans, span)
+			if size += weigh(&span); size >= requestSize || len(r.Spans) == maxSpans {
 				s.send(r)
 				r, size = otel.Request{}, 0
 			}
-			r.Spans = append(r.Spans, span)
-			size += weigh(&span)
 		}
-		if len(s.queue) == 0 || size >= requestSize || len(r.Spans) == maxSpans {
+		if len(s.queue) == 0 && len(r.Spans) > 0 {
 			s.send(r)
 			r, size = otel.Request{}, 0
 		}
-	}
-	if len(r.Spans) > 0 {
-		s.send(r)
 	}
 }
 

@@ -48,19 +48,13 @@ type Settings struct{ agents.Arguments }
 func (*Settings) Declare(*plugin.Declarer) {}
 
 type agent struct {
-	setup  agents.Setup
-	data   *dataset.Dataset
-	places []place // sorted
+	setup agents.Setup
+	data  *dataset.Dataset
+	rows  map[xxh3.Uint128]int64 // of each example and generation
 }
 
-// place is the position of a trajectory; the row itself has its ids.
-type place struct {
-	hash uint64
-	row  int64
-}
-
-func hash(example string, generation int32) uint64 {
-	return xxh3.HashStringSeed(example, uint64(generation))
+func key(example string, generation int32) xxh3.Uint128 {
+	return xxh3.HashString128Seed(example, uint64(generation))
 }
 
 // Agent opens the dataset and reads which attempts it holds.
@@ -72,7 +66,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (agents.Agent, e
 	if err != nil {
 		return nil, fmt.Errorf("rollout: agent replay: %w", err)
 	}
-	a := &agent{setup: set, data: d}
+	a := &agent{setup: set, data: d, rows: make(map[xxh3.Uint128]int64, d.Rows)}
 	return a, a.index(ctx)
 }
 
@@ -81,13 +75,17 @@ func (a *agent) index(ctx context.Context) error {
 		ExampleID  string `parquet:"example_id,dict"`
 		Generation int32  `parquet:"generation,delta"`
 	}
+	at := int64(0)
 	for row, err := range dataset.Each[id](ctx, a.data, "", a.data.All()) {
 		if err != nil {
 			return fmt.Errorf("rollout: agent replay: %w", err)
 		}
-		a.places = append(a.places, place{hash(row.ExampleID, row.Generation), int64(len(a.places))})
+		k := key(row.ExampleID, row.Generation)
+		if _, known := a.rows[k]; !known { // in another epoch
+			a.rows[k] = at
+		}
+		at++
 	}
-	slices.SortFunc(a.places, func(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row)) })
 	return nil
 }
 
@@ -102,22 +100,16 @@ func (a *agent) Describe() agents.Description {
 func (a *agent) Close() error { return nil }
 
 func (a *agent) stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
-	hash := hash(at.Example.ID, int32(at.Generation))
-	from, _ := slices.BinarySearchFunc(a.places, hash, func(p place, hash uint64) int { return cmp.Compare(p.hash, hash) })
-	for _, p := range a.places[from:] {
-		if p.hash != hash {
-			break
-		}
-		rows, err := dataset.ReadAll[formats.Trajectory](ctx, a.data, "", dataset.Range{First: p.row, Rows: 1})
-		if err != nil {
-			return formats.Trajectory{}, fmt.Errorf("rollout: agent replay: %w", err)
-		}
-		if rows[0].ExampleID == at.Example.ID && int(rows[0].Generation) == at.Generation {
-			a.aim(&rows[0])
-			return rows[0], nil
-		}
+	row, ok := a.rows[key(at.Example.ID, int32(at.Generation))]
+	if !ok {
+		return formats.Trajectory{}, agents.Failf(outcomes.FailExample, "the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)
 	}
-	return formats.Trajectory{}, agents.Failf(outcomes.FailExample, "the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)
+	rows, err := dataset.ReadAll[formats.Trajectory](ctx, a.data, "", dataset.Range{First: row, Rows: 1})
+	if err != nil {
+		return formats.Trajectory{}, fmt.Errorf("rollout: agent replay: %w", err)
+	}
+	a.aim(&rows[0])
+	return rows[0], nil
 }
 
 // Attempt is part of agents.Agent; the runner calls stored.

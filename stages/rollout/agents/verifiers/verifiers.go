@@ -17,10 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -194,8 +192,7 @@ func (a *agent) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(a.servers)) {
-		s := a.servers[name]
+	for _, s := range a.servers {
 		errs = append(errs, s.stdin.Close(), s.asks.Close())
 		s.process.Stop()
 	}
