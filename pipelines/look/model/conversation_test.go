@@ -117,7 +117,7 @@ func TestPlacesReachAll(t *testing.T) {
 		}
 		seen := map[int]int{}
 		for _, p := range Places(&row) {
-			seen[p.Message]++
+			seen[p.Number]++
 		}
 		for i := range parents {
 			if seen[i] != 1 {

@@ -176,15 +176,15 @@ func WriteMessages(b *strings.Builder, all []OfMessage) {
 	}
 }
 
-// ListComponents returns the components of a reward on one line, after a colon.
-func ListComponents(rewards []Component) string {
-	var out []string
-	for _, r := range rewards {
-		out = append(out, fmt.Sprintf("%s = %s, weight %g%s", text.Line(r.Name), text.Exact(r.Value), r.Weight,
-			text.Because(r.Failure, r.Error)))
+// String returns a component as one line.
+func (c Component) String() string {
+	return fmt.Sprintf("%s = %s, weight %g%s", text.Line(c.Name), text.Exact(c.Value), c.Weight, text.Because(c.Failure, c.Error))
+}
+
+// Adds returns what the component adds to the reward, if that is the weighted sum.
+func (c Component) Adds() *float64 {
+	if c.Value == nil {
+		return nil
 	}
-	if out == nil {
-		return ""
-	}
-	return ": " + strings.Join(out, "; ")
+	return new(*c.Value * c.Weight)
 }

@@ -3,10 +3,8 @@ package model
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -22,12 +20,12 @@ func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 	p.Field("trajectory", "%s", text.Line(c.t.TrajectoryID))
 	p.Field("dataset", "%s", c.Appearance)
 	c.facts(p)
-	places := Places(c.t)
-	for at, place := range places {
-		c.message(p, place.Message, place.Depth, Before(places, at))
+	for _, at := range Places(c.t) {
+		c.Message(at).write(p)
 	}
-	for i := range c.t.Candidates {
-		c.candidate(p, i)
+	for _, x := range c.Candidates() {
+		p.Heading(1, fmt.Sprintf("candidate %d", x.Number), fmt.Sprintf("instead of %d, %s", x.Message, x.Notes))
+		p.Block(1, "", "", x.Text)
 	}
 	for _, a := range c.t.Artifacts {
 		p.Heading(0, "file "+text.Line(a.Name), plural.Of(a.Bytes, "byte"))
@@ -41,15 +39,14 @@ func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 func (c *Conversation) Outline(w io.Writer) error {
 	var b strings.Builder
 	c.facts(&text.Layout{W: &b})
-	places := Places(c.t)
-	for at, place := range places {
-		title, notes := c.title(place.Message, Before(places, at))
+	for _, at := range Places(c.t) {
+		title, notes := c.Message(at).Title()
 		if notes != "" {
 			title += " (" + notes + ")"
 		}
-		m := &c.t.Messages[place.Message]
+		m := &c.t.Messages[at.Number]
 		said := strings.TrimPrefix(Said(m), m.Role+": ")
-		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", place.Depth), title, text.OneLine(said))
+		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", at.Depth), title, text.OneLine(said))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -64,8 +61,12 @@ func (c *Conversation) facts(p *text.Layout) {
 	if t.Error != "" {
 		p.Field("error", "%s", text.OneLine(t.Error))
 	}
-	if len(t.Rewards) > 0 {
-		p.Field("rewards", "%s", strings.TrimPrefix(ListComponents(ComponentsOf(t.Rewards)), ": "))
+	var rewards []string
+	for _, r := range ComponentsOf(t.Rewards) {
+		rewards = append(rewards, r.String())
+	}
+	if rewards != nil {
+		p.Field("rewards", "%s", strings.Join(rewards, "; "))
 	}
 	p.Field("trains", "%s: %s", c.Trains, c.Why)
 	if answer := c.Reference(); answer != "" {
@@ -76,43 +77,19 @@ func (c *Conversation) facts(p *text.Layout) {
 	}
 }
 
-// title returns what stands above a message, and what is known of it.
-func (c *Conversation) title(i, before int) (title, notes string) {
-	m := &c.t.Messages[i]
-	all := slices.Concat([]string{BranchOf(c.t, i, before)}, c.Notes(i), []string{BreakWhy(m.PrefixBreak), c.FateOf(i).Why})
-	if m.PrefixBreak != "" {
-		all[len(all)-2] = "prefix break: " + all[len(all)-2]
-	}
-	all = slices.DeleteFunc(all, func(note string) bool { return note == "" })
-	return fmt.Sprintf("[%d] %s", i, strings.TrimSpace(text.Line(m.Role)+" "+text.Line(m.Name))), text.Line(strings.Join(all, ", "))
-}
-
-// message writes one message.
-func (c *Conversation) message(p *text.Layout, i, depth, before int) {
-	m := &c.t.Messages[i]
-	title, notes := c.title(i, before)
-	p.Heading(depth, title, notes)
+func (m Message) write(p *text.Layout) {
+	title, notes := m.Title()
+	p.Heading(m.Depth, title, notes)
 	if m.Reasoning != "" {
-		p.Block(depth, "reasoning:", "", m.Reasoning)
+		p.Block(m.Depth, "reasoning:", "", m.Reasoning)
 	}
-	switch {
-	case m.ContentParts != "":
-		p.Block(depth, "parts:", "json", jsontext.Indent(m.ContentParts))
-	case m.Content != "":
-		p.Block(depth, "", "", m.Content)
+	for _, part := range m.Parts {
+		if part.Label != "" {
+			part.Text = "[" + part.Label + "]"
+		}
+		p.Block(m.Depth, "", "", part.Text)
 	}
-	for _, call := range m.ToolCalls {
-		p.Block(depth, strings.TrimSpace("calls "+text.Line(call.Name)+" "+text.Line(call.ID)), "json", jsontext.Indent(call.Arguments))
+	for _, call := range m.Calls {
+		p.Block(m.Depth, strings.TrimSpace("calls "+call.Name+" "+call.ID), "", call.Arguments)
 	}
-}
-
-// candidate writes an alternative to a message.
-func (c *Conversation) candidate(p *text.Layout, i int) {
-	x := &c.t.Candidates[i]
-	notes := fmt.Sprintf("instead of %d", x.Message)
-	if x.Score != nil {
-		notes += ", score " + text.Exact(x.Score)
-	}
-	p.Heading(1, fmt.Sprintf("candidate %d", i), notes+text.Because(x.Reason, ""))
-	p.Block(1, "", "", x.Content)
 }

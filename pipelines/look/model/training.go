@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/look/text"
@@ -189,13 +188,4 @@ func orNone(v *float64, why string) string {
 		return "none: " + text.Name(why)
 	}
 	return text.Or(v, "%.6g", "-")
-}
-
-// Said returns a message as one text: its role, its content and its calls.
-func Said(m *formats.Message) string {
-	said := m.Content + m.ContentParts
-	for _, call := range m.ToolCalls {
-		said += " -> " + call.Name + " " + call.Arguments
-	}
-	return m.Role + ": " + strings.TrimSpace(said)
 }

@@ -8,8 +8,12 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
-// Place is a message and its depth in the tree.
-type Place struct{ Message, Depth int }
+// Place is where a message is shown.
+type Place struct {
+	Number int // of the message
+	Depth  int // in the tree
+	After  int // the message at the same depth that is shown before it, -1 if a branch begins there
+}
 
 // Places returns the messages in the order in which they are shown: a path keeps its depth,
 // and what branches off it, or has another root, is one deeper. The main path goes
@@ -26,7 +30,7 @@ func Places(t *formats.Trajectory) (out []Place) {
 	path = func(at, depth int) {
 		for at >= 0 && !seen[at] {
 			seen[at] = true
-			out = append(out, Place{at, depth})
+			out = append(out, Place{at, depth, before(out, depth)})
 			next := continuation(children[at], main)
 			for _, child := range children[at] {
 				if child != next {
@@ -64,12 +68,14 @@ func continuation(children, main []int) int {
 	return children[0]
 }
 
-// Before returns the message at the same depth that is shown before the one at a
-// place, -1 if a branch begins there.
-func Before(places []Place, at int) int {
-	for i := at - 1; i >= 0 && places[i].Depth >= places[at].Depth; i-- {
-		if places[i].Depth == places[at].Depth {
-			return places[i].Message
+// before returns the last message at a depth, -1 if what follows begins a branch there.
+func before(places []Place, depth int) int {
+	for _, p := range slices.Backward(places) {
+		if p.Depth <= depth {
+			if p.Depth == depth {
+				return p.Number
+			}
+			break
 		}
 	}
 	return -1
@@ -83,8 +89,8 @@ var branchNames = map[string]string{
 }
 
 // BranchOf returns why a message does not follow the one before it, "" if it does.
-func BranchOf(t *formats.Trajectory, i, before int) string {
-	m := &t.Messages[i]
+func BranchOf(t *formats.Trajectory, at Place) string {
+	i, m := at.Number, &t.Messages[at.Number]
 	switch {
 	case m.Branch != "":
 		why, known := branchNames[m.Branch]
@@ -94,7 +100,7 @@ func BranchOf(t *formats.Trajectory, i, before int) string {
 		return fmt.Sprintf("branch after message %d: %s", m.Parent, why)
 	case m.Parent < 0 && i > 0:
 		return "a conversation of its own" + ofFunction(t, i)
-	case int(m.Parent) == before:
+	case int(m.Parent) == at.After:
 		return ""
 	}
 	return fmt.Sprintf("goes on from message %d", m.Parent)

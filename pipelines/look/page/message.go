@@ -1,13 +1,9 @@
 package page
 
 import (
-	"fmt"
 	"html/template"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/text"
@@ -16,19 +12,14 @@ import (
 // Message is a message as pages show it. Its texts are data: templates escape
 // them.
 type Message struct {
-	Number, Depth int
-	Role, Name    string
-	Notes         []string
-	Branch        string // why it does not follow the message before it
-	Break         string // why its prompt does not continue the tokens before it
-	Fate          model.Fate
-	Parts         []Part
-	Reasoning     text.Piece
-	Calls         []Call
-	Cut           bool   // some text of it is not whole
-	URL           string // of the page with its whole text, "" for none
-	Tokens        *TokenRun
-	Cost          int // bytes of the page, about, without tokens and images
+	model.Message
+	Parts     []Part
+	Reasoning text.Piece
+	Calls     []Call
+	Cut       bool   // some text of it is not whole
+	URL       string // of the page with its whole text, "" for none
+	Tokens    *TokenRun
+	Cost      int // bytes of the page, about, without tokens and images
 }
 
 // Part is a part of a message: a text, an image, or the label of what is not
@@ -71,39 +62,31 @@ type Painter struct {
 	URL          func(message int) string // nil for none
 }
 
-// Message returns the i-th message at a depth of the tree; before is the message that
-// is shown before it.
-func (p *Painter) Message(i, depth, before int) *Message {
-	t := p.Conversation.Trajectory()
-	m := &t.Messages[i]
-	v := &Message{Number: i, Depth: depth, Role: text.Name(m.Role), Name: text.Name(m.Name), Branch: model.BranchOf(t, i, before),
-		Fate: p.Conversation.FateOf(i), Notes: p.Conversation.Notes(i), Break: model.BreakWhy(m.PrefixBreak), Cost: messageCost}
+// Message returns the message at a place.
+func (p *Painter) Message(at model.Place) *Message {
+	m := p.Conversation.Message(at)
+	v := &Message{Message: m, Cost: messageCost}
 	if p.URL != nil {
-		v.URL = p.URL(i)
+		v.URL = p.URL(at.Number)
 	}
 	v.Reasoning = p.cut(v, m.Reasoning)
-	list, other := chat.PartsOf(m)
-	for _, part := range list {
-		switch url := part.Raster(min(p.Image, p.Images)); {
-		case part.URL == "" && part.Text == "":
-		case part.URL == "":
-			v.Parts = append(v.Parts, p.part(v, m, part.Text))
+	for _, part := range m.Parts {
+		url := part.Raster(min(p.Image, p.Images))
+		switch p.Images -= len(url); {
 		case url != "":
-			p.Images -= len(url)
 			v.Parts = append(v.Parts, Part{Image: template.URL(url)}) //nolint:gosec // base64
+		case part.Label != "":
+			v.Parts, v.Cost = append(v.Parts, Part{Label: part.Label}), v.Cost+labelCost
 		default:
-			v.label("image, not loaded: %s (%d bytes)", text.Name(part.URL), len(part.URL))
+			v.Parts = append(v.Parts, p.part(v, part))
 		}
 	}
-	for _, kind := range other {
-		v.label("part of type %s, only in the raw row", text.Name(kind))
-	}
-	for _, c := range m.ToolCalls {
-		v.Calls = append(v.Calls, Call{text.Name(c.ID), text.Name(c.Name), Passage{Piece: p.cut(v, jsontext.Lines(c.Arguments))}})
+	for _, c := range m.Calls {
+		v.Calls = append(v.Calls, Call{c.ID, c.Name, Passage{Piece: p.cut(v, c.Arguments)}})
 		v.Cost += callCost
 	}
-	if p.Tokens > 0 && m.Sampled {
-		v.Tokens = TokensOf(p.Conversation, i, 0, p.Tokens)
+	if p.Tokens > 0 && m.Fate.State != model.Input {
+		v.Tokens = TokensOf(p.Conversation, at.Number, 0, p.Tokens)
 	}
 	return v
 }
@@ -115,28 +98,20 @@ func (p *Painter) cut(v *Message, whole string) text.Piece {
 	return piece
 }
 
-func (v *Message) label(format string, args ...any) {
-	v.Parts, v.Cost = append(v.Parts, Part{Label: fmt.Sprintf(format, args...)}), v.Cost+labelCost
-}
-
-// part returns a text of a message: JSON that the model did not write is indented, what a tool
-// said is folded if it is long, and what others said is rendered if it is Markdown.
-func (p *Painter) part(of *Message, m *formats.Message, whole string) Part {
-	shown := whole
-	if !m.Sampled {
-		shown = jsontext.Lines(whole)
-	}
-	v := Part{Text: Passage{Piece: p.cut(of, shown)}}
-	if m.Role != "tool" {
-		if !p.Plain && shown == whole {
-			v.HTML = markdownOf(v.Text.Text)
+// part returns a text of a message: what a tool said is folded if it is long, and what others
+// said is rendered if it is Markdown.
+func (p *Painter) part(v *Message, part model.Part) Part {
+	out := Part{Text: Passage{Piece: p.cut(v, part.Text)}}
+	if v.Role != "tool" {
+		if !p.Plain && part.Text == part.Raw {
+			out.HTML = markdownOf(out.Text.Text)
 		}
-		return v
+		return out
 	}
-	if lines := strings.Count(strings.TrimRight(shown, "\n"), "\n") + 1; lines > foldLines || len(whole) > foldBytes {
-		v.Fold = plural.Of(lines, "line") + ", " + plural.Bytes(int64(len(whole)))
-		v.First, _, _ = strings.Cut(strings.TrimSpace(v.Text.Text), "\n")
-		v.First, v.Open = text.Name(v.First), p.Whole
+	if lines := strings.Count(strings.TrimRight(part.Text, "\n"), "\n") + 1; lines > foldLines || len(part.Raw) > foldBytes {
+		out.Fold = plural.Of(lines, "line") + ", " + plural.Bytes(int64(len(part.Raw)))
+		out.First, _, _ = strings.Cut(strings.TrimSpace(out.Text.Text), "\n")
+		out.First, out.Open = text.Name(out.First), p.Whole
 	}
-	return v
+	return out
 }

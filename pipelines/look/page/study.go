@@ -77,8 +77,8 @@ func SampledOf(c *model.Conversation, budget int, images *int) *Sampled {
 		p := &Painter{Conversation: c, Text: limit, Image: maxImage, Images: *images, Plain: true}
 		v.Messages = v.Messages[:0]
 		total := 0
-		for at, place := range places {
-			m := p.Message(place.Message, place.Depth, model.Before(places, at))
+		for _, at := range places {
+			m := p.Message(at)
 			v.Messages, total = append(v.Messages, m), total+m.Cost
 			if total > budget && i+1 < len(caps) {
 				break

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"cmp"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/pipelines/look/model"
@@ -29,20 +27,14 @@ type Trajectory struct {
 
 // Component is a named reward of a trajectory.
 type Component struct {
-	Name      string
-	Value     *float64
-	Weight    float64
-	Adds      *float64 // to the reward, if it is the weighted sum
-	Failure   string
+	model.Component
 	Traceback text.Piece
 }
 
 // Candidate is an alternative to a sampled message.
 type Candidate struct {
-	Number  int
-	Notes   string
-	Message int
-	Text    text.Piece
+	model.Candidate
+	Text text.Piece
 }
 
 // Artifact is a file that the attempt left.
@@ -64,23 +56,13 @@ func TrajectoryOf(c *model.Conversation, sizes Sizes) Trajectory {
 		Error: text.Cut(t.Error, sizes.Text), Answer: text.Cut(t.Answer, sizes.Text),
 		Example:   text.Cut(jsontext.Lines(t.Example), sizes.Example),
 		Reference: text.Cut(jsontext.Lines(c.Reference()), sizes.Text)}
-	for _, r := range t.Rewards[:min(len(t.Rewards), sizes.Parts)] {
-		x := Component{Name: text.Name(r.Name), Value: r.Value, Weight: r.Weight, Failure: text.Name(r.Failure + " " + r.Error)}
-		if r.Value != nil {
-			x.Adds = new(*r.Value * r.Weight)
-		}
-		v.Components = append(v.Components, x)
+	for _, r := range model.ComponentsOf(t.Rewards[:min(len(t.Rewards), sizes.Parts)]) {
+		r.Name, r.Failure = text.Name(r.Name), text.Name(r.Failure+" "+r.Error)
+		v.Components = append(v.Components, Component{Component: r})
 	}
-	for i, x := range t.Candidates[:min(len(t.Candidates), sizes.Parts)] {
-		whole := x.Content
-		for _, call := range x.ToolCalls {
-			whole += "\n→ " + call.Name + " " + call.Arguments
-		}
-		notes := text.Name(cmp.Or(x.Reason, "scored by the agent"))
-		if x.Score != nil {
-			notes += ", score " + Figure(*x.Score)
-		}
-		v.Candidates = append(v.Candidates, Candidate{Number: i, Message: int(x.Message), Text: text.Cut(whole, sizes.Text), Notes: notes})
+	candidates := c.Candidates()
+	for _, x := range candidates[:min(len(candidates), sizes.Parts)] {
+		v.Candidates = append(v.Candidates, Candidate{x, text.Cut(x.Text, sizes.Text)})
 	}
 	for _, a := range t.Artifacts[:min(len(t.Artifacts), sizes.Parts)] {
 		v.Artifacts = append(v.Artifacts, Artifact{a, text.Cut(a.Content, sizes.Text)})

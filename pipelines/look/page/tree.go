@@ -25,8 +25,8 @@ type Branch struct {
 // returns the link to the message at a place.
 func BranchesOf(t *formats.Trajectory, places []model.Place, url func(at int) string) (out []Branch) {
 	for at := 0; at < len(places); {
-		b := Branch{Depth: places[at].Depth, Why: model.BranchOf(t, places[at].Message, -1), URL: url(at)}
-		switch p := t.Messages[places[at].Message].Parent; {
+		b := Branch{Depth: places[at].Depth, Why: model.BranchOf(t, model.Place{Number: places[at].Number, After: -1}), URL: url(at)}
+		switch p := t.Messages[places[at].Number].Parent; {
 		case at == 0:
 			b.Why = "main path"
 		case b.Why == "":
@@ -35,9 +35,9 @@ func BranchesOf(t *formats.Trajectory, places []model.Place, url func(at int) st
 		var list []int
 		for first := at; at < len(places) &&
 			(at == first || places[at].Depth == b.Depth &&
-				int(t.Messages[places[at].Message].Parent) == places[at-1].Message); at++ {
-			list = append(list, places[at].Message)
-			if t.Trained(places[at].Message) {
+				int(t.Messages[places[at].Number].Parent) == places[at-1].Number); at++ {
+			list = append(list, places[at].Number)
+			if t.Trained(places[at].Number) {
 				b.Trained++
 			}
 		}
@@ -66,15 +66,15 @@ func OutlineOf(t *formats.Trajectory, shown []model.Place, steps map[int]float64
 		}
 	}
 	for _, at := range shown {
-		m := &t.Messages[at.Message]
-		o := OutlineItem{Number: at.Message, Depth: min(at.Depth, 6), Role: text.Name(m.Role), Sampled: m.Sampled,
+		m := &t.Messages[at.Number]
+		o := OutlineItem{Number: at.Number, Depth: min(at.Depth, 6), Role: text.Name(m.Role), Sampled: m.Sampled,
 			Tokens: max(len(m.TokenIDs), len(m.Logprobs)), Break: m.PrefixBreak != ""}
 		names := []string{cmp.Or(m.Name, tools[m.ToolCallID])}
 		for _, c := range m.ToolCalls {
 			names = append(names, c.Name)
 		}
 		o.Tool = text.Name(strings.TrimSpace(strings.Join(names, " ")))
-		if r, known := steps[at.Message]; known {
+		if r, known := steps[at.Number]; known {
 			o.Reward = &r
 		}
 		out = append(out, o)

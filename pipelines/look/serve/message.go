@@ -57,7 +57,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 		Trail: append(s.trailOf(v.Entry),
 			Crumb{"trajectory " + t.TrajectoryID,
 				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
-		Message: p.Message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs),
+		Message: p.Message(model.Place{Number: n, After: n - 1}), PromptIDs: len(raw.PromptDeltaIDs),
 		Plain: plain, PlainURL: otherText(r, page.Link("d", v.Key, "t", t.TrajectoryID, "message", n))}
 	if n > 0 {
 		m.Prev = self(n - 1)
@@ -84,6 +84,6 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 
 // pageOf returns where the page of a trajectory begins that has a message.
 func pageOf(t *formats.Trajectory, message int) int {
-	at := slices.IndexFunc(model.Places(t), func(p model.Place) bool { return p.Message == message })
+	at := slices.IndexFunc(model.Places(t), func(p model.Place) bool { return p.Number == message })
 	return at - at%pageMessages
 }

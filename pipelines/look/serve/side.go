@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/text"
@@ -120,7 +121,7 @@ func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, si
 	side.Answers = answers(side.Heads, texts, size)
 	side.All, side.Hidden = shared, max(0, shared-steps)
 	for _, n := range paths[0][side.Hidden:shared] {
-		side.Shared = append(side.Shared, painters[0].Message(n, 0, int(shown[0].Messages[n].Parent)))
+		side.Shared = append(side.Shared, painters[0].Message(model.Place{Number: n, After: int(shown[0].Messages[n].Parent)}))
 	}
 	for k := shared + from; k < shared+from+steps; k++ {
 		s := step{Number: k, Cells: make([]sideCell, len(shown))}
@@ -134,7 +135,7 @@ func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, si
 			if k > 0 {
 				before = paths[i][k-1]
 			}
-			s.Cells[i].Message = painters[i].Message(paths[i][k], 0, before)
+			s.Cells[i].Message = painters[i].Message(model.Place{Number: paths[i][k], After: before})
 			s.Cells[i].Same = i > 0 && k < len(paths[0]) &&
 				chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
 			if first := s.Cells[0].Message; i > 0 && first != nil && !s.Cells[i].Same {

@@ -81,7 +81,7 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 		tokens = "1"
 	}
 	url := func(at int) string { return v.url(r, self, "tokens", tokens, "from", zero(at-at%pageMessages)) }
-	m.Branches = page.BranchesOf(t, places, func(at int) string { return fmt.Sprintf("%s#m%d", url(at), places[at].Message) })
+	m.Branches = page.BranchesOf(t, places, func(at int) string { return fmt.Sprintf("%s#m%d", url(at), places[at].Number) })
 	m.From = min(from-from%pageMessages, len(places))
 	end := min(m.From+pageMessages, len(places))
 	if m.From > 0 {
@@ -98,7 +98,7 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	if m.Tokens {
 		sampled := 1
 		for _, place := range places[m.From:end] {
-			if t.Messages[place.Message].Sampled {
+			if t.Messages[place.Number].Sampled {
 				sampled++
 			}
 		}
@@ -109,8 +109,8 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 		m.Steps = t.ShapedRewards
 	}
 	m.Outline = page.OutlineOf(t, places[m.From:end], steps)
-	for at := m.From; at < end; at++ {
-		m.Messages = append(m.Messages, p.Message(places[at].Message, places[at].Depth, model.Before(places, at)))
+	for _, at := range places[m.From:end] {
+		m.Messages = append(m.Messages, p.Message(at))
 	}
 }
 

@@ -256,8 +256,7 @@ func writeTraceback(b *strings.Builder, traceback string) {
 func (r *Scored) Text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nscore     %s\n          reward %s%s\n", r.Appearance, text.Exact(r.Reward), text.Because(r.Failure, r.Error))
 	for _, n := range r.Rewards {
-		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", text.Line(n.Name), text.Exact(n.Value), n.Weight,
-			text.Because(n.Failure, n.Error))
+		fmt.Fprintf(b, "          %s\n", n)
 		writeTraceback(b, n.Traceback)
 	}
 	model.WriteMessages(b, r.Signals)
