@@ -183,7 +183,7 @@ func (s *study) trajectories(ctx context.Context, budget int) error {
 			v := page.SampledOf(c, budget/max(1, n), &images)
 			v.Epoch, v.Validation, v.Anchor = from.Epoch, from.Validation, fmt.Sprintf("t%d", len(s.Trajectories)+1)
 			if !from.Validation {
-				s.Groups.Anchors[v.ID] = v.Anchor
+				s.Groups.Anchors[v.Row.TrajectoryID] = v.Anchor
 			}
 			s.Trajectories = append(s.Trajectories, v)
 		})

@@ -46,7 +46,7 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 		}
 		for _, stage := range []struct {
 			name string
-			read func(context.Context, *dataset.Dataset, int) error
+			read reading
 		}{
 			{"group", s.groups},
 			{"rollout", s.rollout(seed, false, of["group"], of["score"])},
@@ -54,11 +54,14 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 			{"curate", s.curated},
 			{"validation/rollout", s.rollout(seed, true, of["validation/score"])},
 		} {
-			if d := of[stage.name]; d != nil {
-				if err := stage.read(ctx, d, e); err != nil {
-					return nil, err
-				}
+			d, doctor := of[stage.name], doctor()
+			if d == nil {
+				continue
 			}
+			if err := stage.read(ctx, d, e, doctor); err != nil {
+				return nil, err
+			}
+			s.found = append(s.found, doctor.Found(d.URI())...)
 		}
 	}
 	slices.Reverse(s.strata)
@@ -77,6 +80,9 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 	return s, nil
 }
 
+// reading reads a dataset of an epoch.
+type reading func(context.Context, *dataset.Dataset, int, *validate.Doctor) error
+
 // doctor returns the checks that read no payload. `rollmill audit` makes all.
 func doctor() *validate.Doctor {
 	return validate.NewDoctor(slices.DeleteFunc(validate.In(validate.Audit), func(c validate.Check) bool {
@@ -84,9 +90,9 @@ func doctor() *validate.Doctor {
 	}))
 }
 
-func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) func(context.Context, *dataset.Dataset, int) error {
-	return func(ctx context.Context, d *dataset.Dataset, e int) error {
-		doctor, lengths := doctor(), &plot.Counts{}
+func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) reading {
+	return func(ctx context.Context, d *dataset.Dataset, e int, doctor *validate.Doctor) error {
+		lengths := &plot.Counts{}
 		from := &stratum{Epoch: e, Validation: validation, d: d, wanted: map[string]bool{}}
 		if !validation && e == s.Study.Epoch {
 			for _, l := range s.Groups.Lists {
@@ -123,13 +129,12 @@ func (s *study) rollout(seed uint64, validation bool, thin ...*dataset.Dataset) 
 			}
 		}
 		s.strata = append(s.strata, from)
-		s.found = append(s.found, doctor.Found(d.URI())...)
 		return nil
 	}
 }
 
-func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
-	doctor, rewards := doctor(), &plot.Counts{}
+func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int, doctor *validate.Doctor) error {
+	rewards := &plot.Counts{}
 	err := history.Each(ctx, d, "", func(n int64, t *formats.Score) {
 		row := validate.ScoreRow(n, t)
 		doctor.Row(&row)
@@ -140,12 +145,10 @@ func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
 	if rewards.N > 0 {
 		s.rewards[e] = rewards
 	}
-	s.found = append(s.found, doctor.Found(d.URI())...)
 	return err
 }
 
-func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
-	doctor := doctor()
+func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int, doctor *validate.Doctor) error {
 	doctor.WantsGroups() // from their statistics
 	first := !s.hasGroups()
 	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains training.Training) {
@@ -175,13 +178,12 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 			}
 		}
 	})
-	s.found = append(s.found, doctor.Found(d.URI())...)
 	return err
 }
 
 func (s *study) hasGroups() bool { return len(s.Groups.Lists[0].Groups) > 0 }
 
-func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
+func (s *study) curated(_ context.Context, d *dataset.Dataset, e int, _ *validate.Doctor) error {
 	if s.funnel == nil {
 		s.funnel, s.funnelEpoch = history.FunnelOf(d), e
 	}

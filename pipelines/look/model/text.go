@@ -90,6 +90,6 @@ func (m Message) write(p *text.Layout) {
 		p.Block(m.Depth, "", "", part.Text)
 	}
 	for _, call := range m.Calls {
-		p.Block(m.Depth, strings.TrimSpace("calls "+call.Name+" "+call.ID), "", call.Arguments)
+		p.Block(m.Depth, strings.TrimSpace("calls "+call.Name+" "+call.ID), "json", call.Arguments)
 	}
 }

@@ -42,14 +42,9 @@ type Finding struct {
 // Sampled is one trajectory of several on a page.
 type Sampled struct {
 	Trajectory
-	Anchor, ID   string
-	Example      string // its id
-	Generation   int32
+	Anchor       string
 	Epoch        int
 	Validation   bool
-	Status       string
-	Failure      string
-	Decision     *model.Curated
 	LeftOut      int // messages
 	leftOutAfter int // the index of the message after which these were
 }
@@ -69,10 +64,8 @@ const (
 // SampledOf returns a trajectory, cut to about so many bytes of the page. Its images are taken
 // from the bytes that are left for them.
 func SampledOf(c *model.Conversation, budget int, images *int) *Sampled {
-	t := c.Trajectory()
-	v := &Sampled{ID: t.TrajectoryID, Example: t.ExampleID, Generation: t.Generation, Status: t.Status, Failure: t.FailureClass,
-		Decision: c.Decision, Trajectory: TrajectoryOf(c, Sizes{Example: min(2500, budget/8), Text: min(1500, budget/8), Parts: maxParts})}
-	places := model.Places(t)
+	v := &Sampled{Trajectory: TrajectoryOf(c, Sizes{Example: min(2500, budget/8), Text: min(1500, budget/8), Parts: maxParts})}
+	places := model.Places(v.Row)
 	for i, limit := range caps {
 		p := &Painter{Conversation: c, Text: limit, Image: maxImage, Images: *images, Plain: true}
 		v.Messages = v.Messages[:0]

@@ -9,10 +9,8 @@ import (
 
 // Trajectory is a trajectory as pages show it.
 type Trajectory struct {
-	Facts      []model.Fact
-	Trains     model.Fate
-	Reward     *float64
-	NoReward   string // why it is null
+	*model.Conversation
+	Row        *formats.Trajectory
 	Components []Component
 	Error      text.Piece
 	Traceback  text.Piece
@@ -20,7 +18,6 @@ type Trajectory struct {
 	Reference  text.Piece
 	Answer     text.Piece
 	Messages   []*Message
-	Of         int // messages
 	Candidates []Candidate
 	Artifacts  []Artifact
 }
@@ -52,10 +49,8 @@ type Sizes struct {
 // TrajectoryOf returns what a page shows of a trajectory besides its messages.
 func TrajectoryOf(c *model.Conversation, sizes Sizes) Trajectory {
 	t := c.Trajectory()
-	v := Trajectory{Facts: c.Facts(), Trains: c.Fate(), Reward: t.Reward, NoReward: text.Name(c.NoReward), Of: len(t.Messages),
-		Error: text.Cut(t.Error, sizes.Text), Answer: text.Cut(t.Answer, sizes.Text),
-		Example:   text.Cut(jsontext.Lines(t.Example), sizes.Example),
-		Reference: text.Cut(jsontext.Lines(c.Reference()), sizes.Text)}
+	v := Trajectory{Conversation: c, Row: t, Error: text.Cut(t.Error, sizes.Text), Answer: text.Cut(t.Answer, sizes.Text),
+		Example: text.Cut(jsontext.Lines(t.Example), sizes.Example), Reference: text.Cut(jsontext.Lines(c.Reference()), sizes.Text)}
 	for _, r := range model.ComponentsOf(t.Rewards[:min(len(t.Rewards), sizes.Parts)]) {
 		r.Name, r.Failure = text.Name(r.Name), text.Name(r.Failure+" "+r.Error)
 		v.Components = append(v.Components, Component{Component: r})
