@@ -2,14 +2,16 @@ package convert
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/zeebo/xxh3"
 )
+
+var errNoID = errors.New("the row has no id to look up in the id file")
 
 // identify sets the example of a row, and what its id is made from.
 func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {

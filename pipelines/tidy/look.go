@@ -2,50 +2,15 @@ package tidy
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"path"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/dataset/seal"
-	"github.com/rollmill/rollmill/formats/dataset/storetime"
-	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-// root is a run's folder and what is in it.
-type root struct {
-	bucket    *storage.Bucket
-	now       time.Time // by the store's clock
-	denied    error     // of writing there
-	folders   []*folder // of sealed and of pruned datasets, by URI
-	newest    int       // epoch; -1 if there is none
-	waiting   map[int]string
-	receipts  map[string]bool // the folders with a receipt
-	temporary []storage.Object
-	problems  []string
-	unrated   []string // epochs without a reward for KeepBest
-}
-
-// folder is the place of a dataset.
-type folder struct {
-	*seal.Folder
-	key, uri string
-	epoch    int    // -1 outside the epochs
-	stage    string // the last part of the key
-}
 
 // look lists a run once, and reads each manifest and receipt.
 func look(ctx context.Context, o PruneOptions) (*root, error) {
@@ -94,17 +59,6 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 	return r, err
 }
 
-// clock sets now to the store's time at a moment: the latest that it may have been, so that what
-// was written before is older. Who may only read sees a plan by the time of this machine.
-func (r *root) clock(ctx context.Context, at time.Time, o PruneOptions) (err error) {
-	r.now, err = storetime.Now(ctx, r.bucket)
-	if errors.Is(err, storage.ErrDenied) {
-		r.now, r.denied, err = time.Now(), err, nil
-	}
-	r.now = r.now.Add(storetime.Coarse(r.bucket) + o.later - time.Since(at))
-	return err
-}
-
 // owner returns the nearest folder of a dataset above a key.
 func owner(folders map[string][]storage.Object, key string) (dir string, ok bool) {
 	for dir = path.Dir(key); ; dir = path.Dir(dir) {
@@ -112,115 +66,4 @@ func owner(folders map[string][]storage.Object, key string) (dir string, ok bool
 			return dir, ok
 		}
 	}
-}
-
-// together is how many manifests are read at once.
-const together = 8
-
-func (r *root) survey(ctx context.Context, o PruneOptions, objects map[string][]storage.Object) error {
-	for dir := range objects {
-		f := &folder{key: dir, uri: o.Root, epoch: epochOf(dir), stage: path.Base(dir)}
-		if dir != "." {
-			f.uri = storage.Join(o.Root, dir)
-		}
-		r.folders = append(r.folders, f)
-	}
-	slices.SortFunc(r.folders, func(a, b *folder) int { return strings.Compare(a.key, b.key) })
-	failed := make([]error, len(r.folders))
-	g, inner := errgroup.WithContext(ctx)
-	g.SetLimit(together)
-	for i, f := range r.folders {
-		g.Go(func() error {
-			b, err := storage.Open(inner, f.uri)
-			if err != nil {
-				return err
-			}
-			f.Folder, err = seal.Survey(inner, b, objects[f.key], r.now.Add(-o.Grace))
-			if errors.Is(err, fault.ErrInvalid) {
-				failed[i], err = err, nil
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for _, err := range failed {
-		if err != nil {
-			r.problems = append(r.problems, err.Error())
-		}
-	}
-	r.folders = slices.DeleteFunc(r.folders, func(f *folder) bool { return f.Folder == nil })
-	return nil
-}
-
-// receipt reads a receipt. An epoch whose submission is not finished is waited for.
-func (r *root) receipt(ctx context.Context, key, dir string) error {
-	data, err := r.bucket.Read(ctx, key)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var receipt receipts.Receipt
-	if err := json.Unmarshal(data, &receipt); err != nil {
-		r.waiting[epochOf(dir)] = "its receipt cannot be read"
-		r.problems = append(r.problems, fault.Invalid(storage.Join(r.bucket.URI(), key), "", err,
-			"not a receipt").Error())
-		return nil
-	}
-	r.receipts[dir] = true
-	if receipt.State == receipts.JobPending || receipt.State == receipts.JobRunning {
-		r.waiting[epochOf(dir)] = "its submission is " + receipt.State
-		r.waiting[receipt.Epoch] = "its submission is " + receipt.State
-	}
-	return nil
-}
-
-var epochKey = regexp.MustCompile(`^epoch-([0-9]{1,9})(?:/|$)`)
-
-// epochOf returns the epoch whose folder has a key, or -1.
-func epochOf(key string) int {
-	m := epochKey.FindStringSubmatch(key)
-	if m == nil {
-		return -1
-	}
-	e, _ := strconv.Atoi(m[1])
-	return e
-}
-
-// WriteText prints what was or would be removed, and what was kept although a
-// rule would remove it.
-func (p *Plan) WriteText(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	word := "would remove"
-	if p.Applied {
-		word = "removed"
-	}
-	for _, i := range p.Removed {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s: %s\n", word, plural.Bytes(i.Bytes), plural.Of(i.Files, "file"), i.URI,
-			i.What, i.Why)
-	}
-	for _, k := range p.Kept {
-		forced := ""
-		if k.Forced {
-			forced = " (--force removes it)"
-		}
-		fmt.Fprintf(t, "kept\t\t\t%s\t%s%s\n", k.URI, k.Why, forced)
-	}
-	for _, text := range p.Problems {
-		fmt.Fprintf(t, "problem\t\t\t%s\n", text)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, text := range p.Notes {
-		fmt.Fprintln(w, text)
-	}
-	_, err := fmt.Fprintf(w, "%s %s in %s\n", word, plural.Bytes(p.Bytes), plural.Of(p.Files, "file"))
-	if err == nil && !p.Applied && p.Files > 0 {
-		_, err = fmt.Fprintln(w, "nothing was changed: --apply removes them")
-	}
-	return err
 }

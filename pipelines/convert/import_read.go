@@ -1,0 +1,81 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+)
+
+// cut cuts a file into batches. It returns false when the import has ended.
+func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Weighted, pool *batches,
+	todo, ordered chan<- *batch) bool {
+	send := func(b *batch) bool {
+		b.held = min(b.bytes, inWork)
+		if memory.Acquire(ctx, b.held) != nil {
+			return false
+		}
+		if b.done = make(chan struct{}); len(b.records) == 0 {
+			b.done = nil
+		} else {
+			select {
+			case todo <- b:
+			case <-ctx.Done():
+				return false
+			}
+		}
+		select {
+		case ordered <- b:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	b := pool.get(file)
+	content, err := o.Files[file].Open(ctx)
+	if err == nil {
+		defer content.Close() // read only: nothing is lost
+		for r, bad := range o.Format.Records.All(importers.File{Name: o.Files[file].URI, R: content, Size: content.Size(),
+			Companions: o.Files[file].companions(ctx), Options: &importers.Options{Map: o.Fields}}) {
+			if bad != nil {
+				err = bad
+				break
+			}
+			b.records = append(b.records, r)
+			if b.bytes += int64(len(r.Data) + len(r.Context)); b.bytes >= batchBytes || len(b.records) == batchRows {
+				if !send(b) {
+					return false
+				}
+				b = pool.get(file)
+			}
+		}
+	}
+	if b.err = err; len(b.records) == 0 && err == nil {
+		return true
+	}
+	return send(b)
+}
+
+// companions returns the companions of a file, to be read when they are needed.
+func (f *File) companions(ctx context.Context) (out []importers.Companion) {
+	for _, c := range f.Companions {
+		out = append(out, importers.Companion{Name: path.Base(c.Name), Read: func() ([]byte, error) { return c.read(ctx) }})
+	}
+	return out
+}
+
+func (f *File) read(ctx context.Context) ([]byte, error) {
+	content, err := f.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close() // read only: nothing is lost
+	if content.Size() > importers.MaxDocument {
+		return nil, fmt.Errorf("%q has %d bytes; at most %d MiB are read", f.URI, content.Size(), importers.MaxDocument>>20)
+	}
+	return io.ReadAll(io.LimitReader(io.NewSectionReader(content, 0, content.Size()), importers.MaxDocument))
+}
