@@ -48,8 +48,7 @@ func Import(ctx context.Context, o ImportOptions) (ImportReport, error) {
 // attempt writes the shard's rows, but does not commit them. Unless sort is set
 // the error is errScattered when the groups of the source are not adjacent. On
 // an error what was written is removed.
-func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bool) (Source, shards.Outcome,
-	*shards.Shard, error) {
+func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bool) (Source, shards.Outcome, *shards.Shard, error) {
 	s := o.Out.Shard.Of()
 	shard, err := shards.Begin(ctx, o.Out.URI, spec,
 		shards.Options{Shard: s.Index, Of: s.Count, Overwrite: o.Out.Overwrite})

@@ -17,8 +17,7 @@ type Config struct {
 	BaseModel string `yaml:"base_model" json:"base_model"` // default "Qwen/Qwen2.5-7B-Instruct"
 	APIKey    string `yaml:"api_key" json:"-"`             // of the inference port; default "default"
 
-	// before training; keeps the newest and the best
-	DeleteOldCheckpoints bool `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"`
+	DeleteOldCheckpoints bool `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"` // before training; keeps the newest and the best
 	// says which is the best, in the legacy dialect; default train/reward, which the server records by itself
 	CheckpointMetric string `yaml:"checkpoint_metric" json:"checkpoint_metric"`
 	// steps to keep besides the newest, in the frontend dialect
@@ -29,17 +28,15 @@ type Config struct {
 	PeftArgs   map[string]any `yaml:"peft_args" json:"peft_args"`
 	TrainArgs  map[string]any `yaml:"trainer_args" json:"trainer_args"`
 	Internal   map[string]any `yaml:"internal_config" json:"internal_config"` // further keys of the model's _internal_config
-	// of the inference server: host, port, tool_call_parser, ...
-	ServerArgs map[string]any `yaml:"server_args" json:"server_args"`
+	ServerArgs map[string]any `yaml:"server_args" json:"server_args"`         // of the inference server: host, port, tool_call_parser, ...
 	Training   Training       `yaml:"training" json:"training"`
 	DevConfig  map[string]any `yaml:"dev_config" json:"dev_config"` // ART's dev.TrainConfig: scale_rewards, epsilon, ...
 
 	// names this trainer in the ledger when its address changes between runs; default its address
 	Target string `yaml:"target" json:"target"`
 	// send rows whose input holds assistant messages, although ART 0.4 trains on them
-	AcceptPlainAssistant bool `yaml:"accept_plain_assistant" json:"accept_plain_assistant"`
-	// longest silence while training; default none
-	ReadTimeout time.Duration `yaml:"read_timeout" json:"read_timeout"`
+	AcceptPlainAssistant bool          `yaml:"accept_plain_assistant" json:"accept_plain_assistant"`
+	ReadTimeout          time.Duration `yaml:"read_timeout" json:"read_timeout"` // longest silence while training; default none
 }
 
 // InitArgs load the model.
