@@ -109,7 +109,7 @@ func (p *picker) add(l records.Record) error {
 	p.answers.count(len(answer) > 0 && string(answer) != "null", l.Line)
 	p.said.count(e.GeneratedAnswer != "", l.Line)
 	e.Refusals = refusals(p.filters, values)
-	_, err = p.set.spool(e)
+	_, err = p.set.rows.add(e)
 	return err
 }
 
@@ -149,7 +149,7 @@ func (p *picker) finish() error {
 		return err
 	}
 	p.set.places = newTable(p.report.Rows)
-	for e, err := range p.set.records() {
+	for e, err := range p.set.rows.records() {
 		underscores := 0
 		if err == nil && e.ID == "" {
 			e.ID, underscores, err = freeID(e.Row, taken)
@@ -221,12 +221,12 @@ func (p *picker) taken() (func(id string) (bool, error), error) {
 	places := newTable(p.report.Rows)
 	find := func(id string) (bool, error) {
 		_, ok, err := places.find(id, func(at int64) (bool, error) {
-			e, err := p.set.record(at)
+			e, err := p.set.rows.record(at)
 			return e.ID == id, err
 		})
 		return ok, err
 	}
-	for e, err := range p.set.records() {
+	for e, err := range p.set.rows.records() {
 		known := false
 		if err == nil && formats.Numbered(e.ID) {
 			known, err = find(e.ID)

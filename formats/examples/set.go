@@ -45,7 +45,7 @@ func (s *Set) at(i int) (record, error) {
 	if _, err := s.index.ReadAt(b[:], int64(i)*entryBytes); err != nil {
 		return record{}, err
 	}
-	r, err := s.record(int64(binary.LittleEndian.Uint64(b[:])))
+	r, err := s.rows.record(int64(binary.LittleEndian.Uint64(b[:])))
 	if r.ID == "" {
 		r.ID = rowID(r.Row, int(binary.LittleEndian.Uint64(b[8:])))
 	}
@@ -100,19 +100,19 @@ func (s *Set) named(number int64) (record, error) {
 	if number < passed {
 		return s.at(int(number))
 	}
-	return s.record(number - passed)
+	return s.rows.record(number - passed)
 }
 
 // record returns the row that begins at an offset.
-func (s *Set) record(from int64) (record, error) {
-	return s.read(io.NewSectionReader(&s.rows, from, s.rows.size-from), from)
+func (s *spool) record(from int64) (record, error) {
+	return s.read(io.NewSectionReader(s, from, s.size-from), from)
 }
 
 // records yields every row, in order.
-func (s *Set) records() iter.Seq2[record, error] {
+func (s *spool) records() iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
-		in := bufio.NewReaderSize(io.NewSectionReader(&s.rows, 0, s.rows.size), 1<<16)
-		for at, err := int64(0), error(nil); at < s.rows.size && err == nil; {
+		in := bufio.NewReaderSize(io.NewSectionReader(s, 0, s.size), 1<<16)
+		for at, err := int64(0), error(nil); at < s.size && err == nil; {
 			var r record
 			r, err = s.read(in, at)
 			if !yield(r, err) {
@@ -140,22 +140,22 @@ var errRecord = errors.New("a spooled example is damaged")
 
 const lengthBytes = 8
 
-// spool appends a row after its length.
-func (s *Set) spool(row spooled) (record, error) {
+// add appends a row after its length.
+func (s *spool) add(row spooled) (record, error) {
 	body := spill.Append(make([]byte, lengthBytes, 512), &row)
 	binary.LittleEndian.PutUint64(body, uint64(len(body)-lengthBytes))
-	from, err := s.rows.append(body)
+	from, err := s.append(body)
 	return record{row, from, from + int64(len(body))}, err
 }
 
 // read reads the row whose length is at an offset. in is at that offset.
-func (s *Set) read(in io.Reader, from int64) (record, error) {
+func (s *spool) read(in io.Reader, from int64) (record, error) {
 	var length [lengthBytes]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {
 		return record{}, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n > uint64(s.rows.size-from-lengthBytes) {
+	if n > uint64(s.size-from-lengthBytes) {
 		return record{}, errRecord
 	}
 	body := make([]byte, n)

@@ -193,7 +193,7 @@ func TestTable(t *testing.T) {
 func of(list ...formats.Example) (*Set, error) {
 	s := &Set{places: newTable(len(list))}
 	for _, e := range list {
-		r, err := s.spool(spooled{Example: e})
+		r, err := s.rows.add(spooled{Example: e})
 		if err == nil {
 			_, _, err = s.Find(e.ID)
 		}
