@@ -1,12 +1,8 @@
 package exporters
 
 import (
-	"fmt"
 	"io"
-	"reflect"
 	"strings"
-
-	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // Extension is the extension of a file's name.
@@ -83,89 +79,9 @@ func filesOf(list []Format, all bool) (out []File) {
 	return out
 }
 
-// Describe returns what a format is, what it is made from, and its files.
-func (f Format) Describe() string {
-	what := f.Help
-	if of := f.Of.Help(); of != "" {
-		what += ", " + of
-	}
-	if f.Omits != "" {
-		what += ", without " + f.Omits
-	}
-	all := Exports([]Format{f})
-	files := all[0].File
-	for i, x := range all[1:] {
-		if files += ", " + x.File; len(f.Files) > 0 && i+1 >= len(f.Files) {
-			files += " by export only"
-		}
-	}
-	return fmt.Sprintf("%s (%s)", what, files)
-}
-
 func FormatsOf(files []File) (out []Format) {
 	for _, f := range files {
 		out = append(out, f.Format)
 	}
 	return out
-}
-
-const hexDigits = "0123456789abcdef"
-
-// fileName returns an id as the name of a file: letters, digits and -_. stand
-// for themselves, a dot not at the beginning; every other byte is ~ and two hex
-// digits. Different ids have different names; on a disk that ignores case, those
-// that differ in case only may collide, which Create reports.
-func fileName(id string) string {
-	var b strings.Builder
-	for i := range len(id) {
-		c := id[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.' && i > 0:
-			b.WriteByte(c)
-		default:
-			b.Write([]byte{'~', hexDigits[c>>4], hexDigits[c&15]})
-		}
-	}
-	if b.Len() == 0 {
-		return "~"
-	}
-	return b.String()
-}
-
-// Column documents one column of a format.
-type Column struct{ Name, Meaning string }
-
-// ColumnsOf returns the columns of a row, as its fields' tags "parquet" and
-// "meaning" say. Those of a list of structs are named LIST.COLUMN.
-func ColumnsOf[T any]() []Column { return columnsOf("", reflect.TypeFor[T]()) }
-
-func columnsOf(above string, row reflect.Type) (out []Column) {
-	meanings := map[uintptr]string{} // by place in the struct
-	for i := range row.NumField() {
-		meanings[row.Field(i).Offset] = row.Field(i).Tag.Get("meaning")
-	}
-	for _, f := range schema.FieldsOf(row) {
-		out = append(out, Column{above + f.Name, meanings[f.Offset]})
-		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
-			out = append(out, columnsOf(above+f.Name+".", f.Type.Elem())...)
-		}
-	}
-	return out
-}
-
-// About returns the notes of a format and its columns as text; "" when it does
-// not say.
-func (f Format) About() string {
-	if len(f.Columns) == 0 {
-		return f.Notes
-	}
-	var b strings.Builder
-	if f.Notes != "" {
-		b.WriteString(f.Notes + "\n")
-	}
-	b.WriteString("Columns:\n\n")
-	for _, c := range f.Columns {
-		fmt.Fprintf(&b, "  %-24s %s\n", c.Name, c.Meaning)
-	}
-	return b.String()
 }

@@ -2,10 +2,8 @@ package exporters
 
 import (
 	"bufio"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"hash"
 	"io"
 
@@ -133,81 +131,3 @@ func (w *Writer) End() error {
 	w.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
 	return nil
 }
-
-// Pass writes several files in one pass over a batch. Close it.
-type Pass struct {
-	*Walk
-	Writers []*Writer
-}
-
-// NewPass returns a pass. The choice is that of NewWalk.
-func NewPass(files []File, choice trainset.Choice, tables formats.Tables, place Place) *Pass {
-	p := &Pass{Walk: NewWalk(FormatsOf(files), choice, tables)}
-	for _, f := range files {
-		p.Writers = append(p.Writers, newWriter(f, tables, &place))
-	}
-	return p
-}
-
-// Add writes a group, its preferences and its single answers. A group that is
-// not sound goes into no file that must be complete.
-func (p *Pass) Add(rows []formats.Trajectory, sound bool) error {
-	blocked := make([]string, len(p.Writers))
-	for i, w := range p.Writers {
-		blocked[i] = w.place.Accept.BlocksGroup(rows, w.File.Format.Use)
-	}
-	return p.Group(rows, func(of Source, x Item, reason string) (failed error) {
-		for i, w := range p.Writers {
-			switch why := cmp.Or(reason, blocked[i]); {
-			case w.File.Format.Of != of, !sound && w.File.Format.Whole:
-			case why != "":
-				w.skip(why)
-			default:
-				failed = errors.Join(failed, w.give(x))
-			}
-		}
-		return failed
-	})
-}
-
-// Put writes one document of a folder. The bytes are the caller's again when it
-// returns.
-type Put func(name string, data []byte) error
-
-// Documents returns a function that begins a folder with a document for each
-// trajectory with messages, named after its id. add appends the document.
-func Documents(extension string, add func(dst []byte, t *formats.Trajectory, x *Item) ([]byte, error)) func(Put) Sink {
-	return func(put Put) Sink { return &documents{put: put, add: add, extension: extension} }
-}
-
-type documents struct {
-	put        Put
-	add        func(dst []byte, t *formats.Trajectory, x *Item) ([]byte, error)
-	extension  string
-	buf        []byte
-	rows, size int64
-}
-
-func (d *documents) Give(x *Item) error {
-	for i := range x.Rows {
-		t := &x.Rows[i]
-		if len(t.Messages) == 0 {
-			x.Skip(noMessages)
-			continue
-		}
-		var err error
-		if d.buf, err = d.add(d.buf[:0], t, x); err != nil {
-			return err
-		}
-		d.rows++
-		d.size += int64(len(d.buf))
-		if err := d.put(fileName(t.TrajectoryID)+d.extension, d.buf); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *documents) Rows() int64  { return d.rows }
-func (d *documents) Size() int64  { return d.size }
-func (d *documents) Close() error { return nil }

@@ -1,0 +1,97 @@
+package exporters
+
+import (
+	"io"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/parquet"
+)
+
+// Sink writes one file.
+type Sink interface {
+	Give(x *Item) error
+	Rows() int64
+	Size() int64 // bytes so far, including those that are still to be written
+	Close() error
+}
+
+// Lines returns a function that begins a file of JSON Lines.
+func Lines[T any](rows func(*Item) []T) func(io.Writer) Sink {
+	return RawLines(func(dst []byte, x *Item) (_ []byte, n int64, err error) {
+		for _, r := range rows(x) {
+			if dst, err = jsontext.AppendLine(dst, r); err != nil {
+				return dst, n, err
+			}
+			n++
+		}
+		return dst, n, nil
+	})
+}
+
+// RawLines is Lines for a function that appends its own lines and returns their
+// number.
+func RawLines(add func(dst []byte, x *Item) ([]byte, int64, error)) func(io.Writer) Sink {
+	return func(out io.Writer) Sink { return &lines{out: out, add: add} }
+}
+
+// Table returns a function that begins a Parquet file.
+func Table[T any](rows func(*Item) []T) func(io.Writer) Sink {
+	return func(out io.Writer) Sink { return newTable(out, rows) }
+}
+
+// NotedTable is Table with a pair in the metadata of the file.
+func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) Sink {
+	return func(out io.Writer) Sink {
+		t := newTable(out, rows)
+		t.Note(key, value)
+		return t
+	}
+}
+
+// maxBuffer is how large a buffer is kept for the next item: each format of an export
+// keeps one.
+const maxBuffer = 4 << 20
+
+type lines struct {
+	out        io.Writer
+	add        func(dst []byte, x *Item) ([]byte, int64, error)
+	buf        []byte
+	rows, size int64
+}
+
+func (l *lines) Give(x *Item) error {
+	buf, n, err := l.add(l.buf[:0], x)
+	if err != nil {
+		return err
+	}
+	if cap(buf) <= maxBuffer {
+		l.buf = buf
+	}
+	l.rows += n
+	l.size += int64(len(buf))
+	_, err = l.out.Write(buf)
+	return err
+}
+
+func (l *lines) Rows() int64 { return l.rows }
+
+func (l *lines) Size() int64 { return l.size }
+
+func (l *lines) Close() error { return nil }
+
+type table[T any] struct {
+	*parquet.Writer[T]
+	rows func(*Item) []T
+}
+
+func (t *table[T]) Give(x *Item) error {
+	rows := t.rows(x)
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.Write(rows)
+}
+
+func newTable[T any](out io.Writer, rows func(*Item) []T) *table[T] {
+	return &table[T]{parquet.NewWriter[T](out), rows}
+}

@@ -1,0 +1,82 @@
+package importers
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats/secret"
+)
+
+// trial converts a record again without each of its members.
+type trial struct {
+	format *Format
+	record Record
+	want   Parsed
+	whole  func(part []byte) []byte // the record with another text for the one that is walked through
+}
+
+// Try finds out what became of the members of a record that are new. The record gave
+// trajectories, and Add said that it is fresh.
+func (a *Account) Try(f *Format, r *Record) {
+	record := *r
+	record.Room, record.Losses, record.Withheld = nil, nil, 0
+	t := &trial{format: f, record: record, whole: func(part []byte) []byte { return part }}
+	if t.want = f.Convert(record); t.want.Err == nil {
+		a.trying = t
+		a.walk(r.Data)
+		a.trying = nil
+	}
+}
+
+func (t *trial) member(a *Account, b []byte, s span, at, kid *node) {
+	v := b[s.value:s.end]
+	hidden := secret.Member(kid.name, v)
+	if kid.sample == "" && !hidden && v[0] != '{' && v[0] != '[' {
+		kid.sample = string(v[:min(len(v), maxSample)])
+	}
+	switch {
+	case at != &a.root && at.use&read == 0:
+		if kid.use |= at.use; hidden {
+			kid.use = withheld
+		}
+	case kid.tries >= maxTries:
+	case a.tried > maxTried:
+		kid.use |= untried
+	default:
+		kid.tries++
+		a.tried += 2 * len(t.record.Data)
+		is := t.differs(without(b, s))
+		if is == 0 {
+			is = t.differs(splice(b, s.value, s.end, other(v)))
+		}
+		if hidden && is != read {
+			is = withheld
+		}
+		kid.use |= cmp.Or(is, unread)
+	}
+}
+
+// differs returns what another text changes in the trajectories; 0 for nothing.
+func (t *trial) differs(text []byte) use {
+	r := t.record
+	r.Data = t.whole(text)
+	got := t.format.Convert(r)
+	if got.Err != nil || len(got.Items) != len(t.want.Items) {
+		return read
+	}
+	var is use
+	for i := range got.Items {
+		x, y := got.Items[i], t.want.Items[i]
+		if x.Row.Metadata != y.Row.Metadata {
+			is |= kept
+		}
+		if x.Row.Metadata, y.Row.Metadata = "", ""; !reflect.DeepEqual(x, y) {
+			return read
+		}
+	}
+	if is == 0 && !slices.Equal(got.Losses, t.want.Losses) {
+		is = lost
+	}
+	return is
+}
