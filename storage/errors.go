@@ -152,7 +152,6 @@ func advice(uri string, err error) string {
 	return ""
 }
 
-// expired reports whether an error is about credentials that have expired.
 func expired(code, text string) bool {
 	switch code {
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired":

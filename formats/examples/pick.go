@@ -338,7 +338,6 @@ func quoted(names []string) string {
 	return b.String()
 }
 
-// invalid returns an InputError about one row.
 func invalid(name string, row int, err error, format string, args ...any) error {
 	return fault.Invalid(name, "look there: the file may be cut short, or a quote or bracket left open", err, format, args...).
 		InRow(int64(row))

@@ -41,7 +41,6 @@ func (s *spool) record(from int64) (record, error) {
 	return s.read(io.NewSectionReader(s, from, s.size-from), from)
 }
 
-// records yields every row, in order.
 func (s *spool) records() iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		in := bufio.NewReaderSize(io.NewSectionReader(s, 0, s.size), 1<<16)

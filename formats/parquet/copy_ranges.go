@@ -32,7 +32,6 @@ func adjacentPages(pages []selectedPage) int {
 	return n
 }
 
-// appendPages appends whole adjacent pages.
 func (c *chunk) appendPages(b *batch, pages []selectedPage) error {
 	if err := c.endPage(); err != nil {
 		return err

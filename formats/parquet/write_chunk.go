@@ -65,7 +65,6 @@ func (c *chunk) reset() {
 	c.dictBytes, c.copied = nil, false
 }
 
-// endPage makes a page from the buffered entries.
 func (c *chunk) endPage() error {
 	g := &c.columnBuffer
 	if g.entries == 0 {

@@ -77,7 +77,6 @@ func (s File) asLines() string {
 
 const wantWhole = "look there: the file may be cut short, or a quote or bracket left open"
 
-// invalid returns an InputError about one row.
 func invalid(name string, row int, err error, format string, args ...any) error {
 	return fault.Invalid(name, wantWhole, err, format, args...).InRow(int64(row))
 }

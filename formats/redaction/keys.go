@@ -183,7 +183,6 @@ func privateKey(text string, at int) (int, int) {
 	return at, end
 }
 
-// longest returns the length of the longest run of a class.
 func longest(text string, of *class) (n int) {
 	for at := 0; at < len(text); at++ {
 		end := of.run(text, at)

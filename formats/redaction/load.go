@@ -234,7 +234,6 @@ func (l *loader) messages(n *yaml.Node) error {
 	return nil
 }
 
-// finish builds the finders.
 func (l *loader) finish(root *yaml.Node) (*Rules, error) {
 	r := l.r
 	var on []*key

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// personal are the detectors of personal data.
 var personal = []struct {
 	name string
 	help string

@@ -61,7 +61,6 @@ func (r *Rules) answers(tools, prompt *string, lists ...*string) Counts {
 	return c
 }
 
-// edits returns the edits of a column's fields.
 func (r *Rules) edits(fields []field, c *Counts) (out []edit) {
 	for _, f := range fields {
 		out = append(out, edit{f.path, f.put, f.remove, func() { c.found(f.name, 1) }})

@@ -78,7 +78,6 @@ func (r *Rules) Digest() string {
 // identity stores no more of them.
 func (r *Rules) MarshalJSON() ([]byte, error) { return json.Marshal(r.Digest()) }
 
-// pattern returns the finder of a regular expression.
 func pattern(name string, rank int, re *regexp.Regexp) finder {
 	return func(dst []span, text string) []span {
 		for _, at := range re.FindAllStringIndex(text, -1) {

@@ -55,7 +55,6 @@ func rarest(text string) (at int) {
 	return at
 }
 
-// find appends the keys in a text.
 func (s *scanner) find(dst []span, text string) []span {
 	for i := 0; i+2 < len(text); i++ {
 		v := uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16

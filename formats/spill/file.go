@@ -24,7 +24,6 @@ type file struct {
 
 type span struct{ from, to int64 }
 
-// append writes a run.
 func (s *file) append(write func(*bufio.Writer) error) error {
 	if s.f == nil {
 		f, err := os.CreateTemp(s.dir, "rollmill-spill-*")

@@ -19,7 +19,6 @@ type fact struct {
 	differs [2]pair // what another row must have, and must not
 }
 
-// place is where a row is in the source.
 type place struct {
 	n            uint64 // rows before it
 	file         uint32 // as an index into SourceCheck.files

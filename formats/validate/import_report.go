@@ -56,7 +56,6 @@ const (
 	ofGroup = "groups"
 )
 
-// sourcePlace is where a row is in the source.
 type sourcePlace struct {
 	File   string `json:"file"`
 	Line   int64  `json:"line,omitempty"` // from 1; 0 when the file has no lines

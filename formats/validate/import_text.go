@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
-// width is the number of columns of the text.
 const width = 100
 
 // WriteText writes the report as text for people, at most 100 columns wide.
@@ -47,7 +46,6 @@ func (r Report) WriteSummary(w io.Writer) error {
 	return err
 }
 
-// uses returns a table of what the rows can be used for.
 func (r Report) uses() string {
 	table, blocked := [][2]string{{"use", "possible for"}}, [][]string{{"blocked by (rows)"}}
 	var widths [2]int

@@ -236,7 +236,6 @@ func full(v []byte, reversed bool) bool {
 	return true
 }
 
-// isCall reports whether a member has calls of tools.
 func isCall(says *words, v []byte) bool {
 	return says.call && (v[0] == '[' || v[0] == '{') &&
 		within(&noWords, v, maxDepth, func(says *words, v []byte) bool { return says.callee && !blank(v) && v[0] != '[' })

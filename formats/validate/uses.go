@@ -12,7 +12,6 @@ type use struct {
 	Help string `json:"help"` // a lower-case phrase
 }
 
-// allUses are in display order.
 var allUses = [numUses]use{
 	{"grpo", "policy gradient with the recorded logprobs: GRPO, RLOO and similar"},
 	{"tokens", "training on the recorded token ids: sequences; with grpo slime, prime-rl, ART"},

@@ -100,7 +100,6 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	return nil
 }
 
-// list returns the present segments.
 func (j *Journal[T]) list() []storage.Object {
 	j.mu.Lock()
 	defer j.mu.Unlock()

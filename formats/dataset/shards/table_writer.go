@@ -137,7 +137,6 @@ func (w *TableWriter[T]) count(rows []T) {
 	w.t.rows += int64(len(rows))
 }
 
-// setDigests sets the payload digests of wide rows.
 func setDigests[T any](rows []T) {
 	for i := range rows {
 		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {

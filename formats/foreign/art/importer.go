@@ -72,7 +72,6 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	return nil, errUnknown
 }
 
-// envelope converts the groups of a compact envelope.
 func envelope(r *importers.Record, o jsontext.Object) (out []importers.Item) {
 	for _, g := range compact(o) {
 		out = append(out, line(r, g)...)
@@ -116,7 +115,6 @@ func rowOf2(r *importers.Record, o jsontext.Object) []importers.Item {
 	return g.failed(r, out)
 }
 
-// one converts the trajectory of a row.
 func one(r *importers.Record, g *group, own jsontext.Object) []importers.Item {
 	defer must.In("trajectory_json")
 	return []importers.Item{trajectory(r, g, own)}

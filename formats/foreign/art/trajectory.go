@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// builder builds a row.
 type builder struct {
 	importers.Draft
 	record  *importers.Record

@@ -143,7 +143,6 @@ func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byt
 	r.rest(first, o)
 }
 
-// results adds what a step observed.
 func (r *run) results(list []byte) {
 	for raw := range jsontext.Elements(list) {
 		o := must.Object("observation.results", raw)

@@ -62,7 +62,6 @@ type image struct {
 	Path      string `json:"path"`
 }
 
-// writer makes the documents of one trajectory.
 type writer struct {
 	t       *formats.Trajectory
 	lose    func(part string)

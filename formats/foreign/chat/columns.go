@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// row is a row that is being read.
 type row struct {
 	*importers.Record
 	columns [numFields]column

@@ -131,7 +131,6 @@ func (r *row) version(call *formats.Call) {
 	call.PolicyVersion = &n
 }
 
-// conversation reads a row of messages.
 func (r *row) conversation() []importers.Item {
 	var c Reader
 	r.begin(&c, messages, true)

@@ -33,7 +33,6 @@ type member struct {
 	value   []byte
 }
 
-// message is a message that is being read.
 type message struct {
 	formats.Message
 	target       bool

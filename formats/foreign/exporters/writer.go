@@ -84,7 +84,6 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// counter counts bytes.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -92,7 +91,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// give makes rows from an item.
 func (w *Writer) give(x Item) error {
 	if err := w.open(); err != nil {
 		return err

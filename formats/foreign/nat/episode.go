@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// collection converts a TrajectoryCollection.
 func collection(r *importers.Record, o jsontext.Object) (out []importers.Item) {
 	must.Each("trajectories", must.List("trajectories", o.Get("trajectories")), func(list []byte) {
 		must.Each("trajectories", must.List("it", list), func(raw []byte) {

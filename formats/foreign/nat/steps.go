@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// builder builds a conversation of steps.
 type builder struct {
 	importers.Draft
 	record *importers.Record

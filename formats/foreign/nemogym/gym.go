@@ -131,7 +131,6 @@ func captured(line []byte) string {
 	return id
 }
 
-// rollout converts a row of rollout collection.
 func rollout(o jsontext.Object) (x importers.Item) {
 	row := &x.Row
 	params := must.Object("responses_create_params", o.Get("responses_create_params"))

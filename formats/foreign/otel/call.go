@@ -286,7 +286,6 @@ func count(a jsontext.Object, names ...string) int32 {
 var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream",
 	"stream": "stream", "type": "", "model": "", "encoding_formats": ""}
 
-// readSampling returns the parameters of a request.
 func readSampling(a jsontext.Object) string {
 	var out jsontext.Object
 	for _, f := range a {

@@ -131,7 +131,6 @@ func readPart(c *value.Content, raw []byte) (result sourceMessage, is bool) {
 	return sourceMessage{}, false
 }
 
-// openInference reads a list of messages by OpenInference.
 func openInference(n *node, role string) (out []sourceMessage) {
 	for _, item := range n.list() {
 		n := item.get("message")

@@ -93,7 +93,6 @@ func (n *node) text(path ...string) string {
 	return jsontext.Unquote(n.raw)
 }
 
-// list returns the parts of a list, in order.
 func (n *node) list(path ...string) (out []*node) {
 	n = n.get(path...)
 	if n == nil {

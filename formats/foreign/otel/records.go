@@ -180,7 +180,6 @@ func (x *index) values(data []byte) (line int, err error) {
 // maxLists bounds how deep objects are in lists of others.
 const maxLists = 10
 
-// value adds the pieces of a value.
 func (x *index) value(v []byte, line int) error {
 	if x.depth++; x.depth > maxLists {
 		return fmt.Errorf("lists are nested more than %d deep", maxLists)

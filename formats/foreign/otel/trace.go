@@ -17,7 +17,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// trace is a trace that is being read.
 type trace struct {
 	record   *importers.Record
 	spans    []*sourceSpan

@@ -18,7 +18,6 @@ func fields() []importers.Field {
 	return append(out, more...)
 }
 
-// columns are the columns of a row by name.
 var columns = func() map[string]schema.Field {
 	all := map[string]schema.Field{}
 	for _, f := range schema.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {

@@ -6,7 +6,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// row is a row that is being read.
 type row struct {
 	*importers.Record
 	values map[string][]byte // by field

@@ -86,7 +86,6 @@ func (r *row) list(to reflect.Value, path string, v []byte) {
 	}
 }
 
-// members reads an object.
 func (r *row) members(to reflect.Value, path string, v []byte) {
 	if v[0] != '{' {
 		must.Fail("it is %s, not an object", importers.Brief(v))

@@ -57,7 +57,6 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		"{\"type\":\"session\",\"harness\":…,\"id\":…}", len(lines))
 }
 
-// split reads the lines, which are objects.
 func split(r *importers.Record) (lines []*line) {
 	number := 0
 	for text := range bytes.Lines(r.Data) {

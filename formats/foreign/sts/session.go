@@ -23,7 +23,6 @@ func (l *line) read(with func(l *line)) {
 
 func (l *line) kind() string { return jsontext.Unquote(l.Get("type")) }
 
-// session builds the trajectory of a session.
 type session struct {
 	importers.Draft
 	record *importers.Record

@@ -70,7 +70,6 @@ type SlimeMetadata struct {
 // NoReward is why a trajectory with sequences gives no sample.
 const NoReward = "no_reward"
 
-// samples returns the samples of a group, which are written as one item.
 func samples(x *exporters.Item) []SlimeSample {
 	given := x.Given
 	return exporters.Sequenced(func(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequence) []SlimeSample {

@@ -68,7 +68,6 @@ type usage struct {
 	Cached           int32 `json:"cached_input_tokens"`
 }
 
-// graphWriter makes the nodes of a trajectory.
 type graphWriter struct {
 	t       *formats.Trajectory
 	lose    func(string)

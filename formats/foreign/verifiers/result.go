@@ -96,7 +96,6 @@ func truncation(o jsontext.Object) (stop string, cut bool) {
 	return stop, true
 }
 
-// steps builds the messages of a result.
 type steps struct{ importers.Draft }
 
 // plain reads the prompt and the completion: messages, or texts.
