@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// text redacts one text and counts in c. It returns the same text when there is
-// nothing to replace.
+// text redacts one text and counts in c. It returns the same text when there is nothing to replace.
 func (r *Rules) text(text string, c *Counts) string {
 	if len(r.finders) == 0 || text == "" {
 		return text
 	}
-	if isJSON := container(text); isJSON && (!r.plain || escaped(text)) {
+	isJSON := container(text)
+	if isJSON && (!r.plain || escaped(text)) {
 		if out, ok := r.strings(text, c); ok {
 			return out
 		}
@@ -21,7 +21,7 @@ func (r *Rules) text(text string, c *Counts) string {
 	if len(spans) == 0 {
 		return text
 	}
-	if container(text) {
+	if isJSON {
 		if out, ok := r.strings(text, c); ok {
 			return out
 		}
@@ -30,15 +30,11 @@ func (r *Rules) text(text string, c *Counts) string {
 }
 
 // spans returns what to replace in a text: in order, and without overlaps.
-func (r *Rules) spans(text string) []span {
-	var found []span
+func (r *Rules) spans(text string) (found []span) {
 	for _, find := range r.finders {
 		found = find(found, text)
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	if strings.Contains(text, markBegin) {
+	if len(found) > 0 && strings.Contains(text, markBegin) {
 		found = slices.DeleteFunc(found, func(s span) bool { return r.marked(text, s) })
 	}
 	slices.SortFunc(found, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rank, b.rank)) })
@@ -83,16 +79,8 @@ func replace(text string, spans []span, c *Counts) string {
 
 // container reports whether a text looks like a JSON object or list.
 func container(text string) bool {
-	for i := range len(text) {
-		switch text[i] {
-		case ' ', '\t', '\r', '\n':
-		case '{', '[':
-			return true
-		default:
-			return false
-		}
-	}
-	return false
+	text = strings.TrimLeft(text, " \t\r\n")
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
 // escaped reports whether a JSON text has escapes that hide letters or slashes.

@@ -19,8 +19,6 @@ const MaxPlaces = 5
 // so there is no closed list.
 const maxSorts = 20
 
-const otherSorts = "others"
-
 // Count is how often a fault occurred, by its sort.
 type Count struct {
 	N, Of int64   // how often, of how many
@@ -52,7 +50,7 @@ func (c *Count) sorted(sort string) {
 		c.sorts = map[string]int64{}
 	}
 	if _, known := c.sorts[sort]; !known && len(c.sorts) >= maxSorts {
-		sort = otherSorts
+		sort = "others"
 	}
 	c.sorts[strings.Clone(sort)]++
 }

@@ -26,8 +26,7 @@ func (r Build) Dir() string {
 	return fmt.Sprintf("%s%s-%d-%s/", manifest.Private, r.Identity, r.Of, r.Base)
 }
 
-// Home returns the folder of objects that do not depend on which dataset is
-// replaced.
+// Home returns the folder of objects that do not depend on which dataset is replaced.
 func (r Build) Home() string { return fmt.Sprintf("%s%s-%d/", manifest.Private, r.Identity, r.Of) }
 
 func (r Build) Record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.Dir(), shard) }
@@ -67,7 +66,6 @@ func buildOf(key string) (r Build, file string, ok bool) {
 	return Build{m[1], of, m[3]}, m[4], of >= 1 && of <= manifest.MaxShards
 }
 
-// recordOf returns the shard whose record a file of a run is.
 func recordOf(r Build, file string) (shard int, ok bool) {
 	m := recordKey.FindStringSubmatch(file)
 	if m == nil {
@@ -84,8 +82,7 @@ func inJournal(key string) (is, ofRows bool) {
 	return is, is && !strings.Contains(file, "-calls/")
 }
 
-func missing(have map[int]bool, of int) []int {
-	var out []int
+func missing(have map[int]bool, of int) (out []int) {
 	for i := range of {
 		if !have[i] {
 			out = append(out, i)
@@ -94,7 +91,6 @@ func missing(have map[int]bool, of int) []int {
 	return out
 }
 
-// made reports whether a manifest was made from the records of a build.
 func (r Build) made(m *manifest.Manifest) bool {
 	for _, p := range m.AllParts() {
 		return m.Identity == r.Identity && m.Shards == r.Of && r.wrote(p.Name, p.Digest)

@@ -33,7 +33,6 @@ func noDataset(ctx context.Context, b *storage.Bucket) error {
 			"stage wrote, "+importHint(storage.Join(b.URI(), "*.parquet")), storage.ErrNotExist, "no dataset")
 }
 
-// fileName reports whether a URI ends in a name like that of a file.
 func fileName(uri string) bool {
 	_, name := storage.Split(uri)
 	switch path.Ext(name) {
@@ -43,7 +42,6 @@ func fileName(uri string) bool {
 	return false
 }
 
-// folderHint returns the hint that says what to name instead of a file.
 func folderHint(uri string) string {
 	hint := "a dataset is a folder with " + manifest.FileName + ": name the folder"
 	folder, name := storage.Split(uri)

@@ -3,6 +3,7 @@ package finetune
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
@@ -101,10 +102,6 @@ func ConversationOf(rows []formats.Trajectory) (c Conversation, reason string) {
 // Asks reports whether an assistant can answer a prompt: the prompt is not
 // empty, no message in it is empty, and the last message is the user's.
 func (p CustomizerPreference) Asks() bool {
-	for _, m := range p.Prompt {
-		if m.Content == "" {
-			return false
-		}
-	}
-	return len(p.Prompt) > 0 && p.Prompt[len(p.Prompt)-1].Role == "user"
+	empty := slices.ContainsFunc(p.Prompt, func(m CustomizerMessage) bool { return m.Content == "" })
+	return !empty && len(p.Prompt) > 0 && p.Prompt[len(p.Prompt)-1].Role == "user"
 }

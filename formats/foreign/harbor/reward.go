@@ -19,10 +19,9 @@ const (
 	RewardText = "reward.txt"
 )
 
-// Total is the name of the reward that is the task's own.
-const Total = "reward"
-
 const (
+	Total = "reward" // the name of the reward that is the task's own
+
 	maxReward  = 64 << 10 // bytes of such a file
 	maxRewards = 100
 )
@@ -44,7 +43,7 @@ func Rewards(folder string) (map[string]float64, error) {
 		return nil, err
 	}
 	value, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
-	if err != nil || !finite(value) {
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil, fmt.Errorf("%s is not a finite number: %.40q", RewardText, text)
 	}
 	return map[string]float64{Total: value}, nil
@@ -88,8 +87,6 @@ func rewardsJSON(text []byte) (map[string]float64, error) {
 	}
 	return out, nil
 }
-
-func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // NoRewards removes what the agent may have left where the verifier's rewards go.
 func NoRewards(folder string) error {

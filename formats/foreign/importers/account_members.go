@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/redaction"
 )
 
-// Member is a line of an account.
 type Member struct {
 	Path    string `json:"path"`
 	Type    string `json:"type"`
@@ -39,8 +38,7 @@ func (a *Account) merge(at, from *node) {
 	}
 }
 
-// Members returns the account in the order of the source, with the beginnings of values
-// or without.
+// Members returns the account in the order of the source, with the beginnings of values if asked.
 func (a *Account) Members(values bool) (out []Member) {
 	a.list(&a.root, "", values, false, &out)
 	return out
@@ -61,10 +59,7 @@ func (a *Account) list(at *node, prefix string, values, said bool, out *[]Member
 		}
 		kid.records = m.Records // of names that are data, one record may have several
 		*out = append(*out, m)
-		inner := "."
-		if kid.kind == '[' {
-			inner = "[]."
-		}
+		inner := map[bool]string{true: "[].", false: "."}[kid.kind == '[']
 		a.list(kid, prefix+name+inner, values, kid.same(kid.use), out)
 	}
 }

@@ -63,13 +63,8 @@ type message struct {
 }
 
 type toolCall struct {
-	ID       string   `json:"id"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
+	ID       string        `json:"id"`
+	Function chat.Function `json:"function"`
 }
 
 func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
@@ -77,11 +72,9 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 	dst, err := jsontext.AppendLine(dst, header{
 		Type: "session", Harness: "rollmill", ID: t.TrajectoryID, Name: t.ExampleID,
 		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Model: t.Model,
-		Status:     t.Status,
-		StopReason: t.StopReason, Error: t.Error, Reward: (*jsontext.Float)(t.Reward),
-		Rewards:   chat.Object(foreignchat.Rewards(t.Rewards)),
-		Advantage: (*jsontext.Float)(t.Advantage), Tools: chat.List(tools), Example: chat.Object(t.Example),
-		Metadata: chat.Object(t.Metadata),
+		Status: t.Status, StopReason: t.StopReason, Error: t.Error, Reward: (*jsontext.Float)(t.Reward),
+		Rewards: chat.Object(foreignchat.Rewards(t.Rewards)), Advantage: (*jsontext.Float)(t.Advantage),
+		Tools: chat.List(tools), Example: chat.Object(t.Example), Metadata: chat.Object(t.Metadata),
 	})
 	for _, i := range path {
 		if err != nil {
@@ -99,7 +92,7 @@ func messageOf(t *formats.Trajectory, m *formats.Message, lose func(string)) mes
 		out.Model = c.Model
 	}
 	for _, c := range m.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, toolCall{c.ID, function{c.Name, c.Arguments}})
+		out.ToolCalls = append(out.ToolCalls, toolCall{c.ID, chat.Function{Name: c.Name, Arguments: c.Arguments}})
 	}
 	return out
 }

@@ -21,8 +21,7 @@ import (
 var CSV = exporters.Format{
 	Name: "csv", For: exporters.Tables, Help: "the columns with one number or text, for spreadsheets",
 	Omits: "messages, calls, tools, candidates and the example",
-	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.CSV},
-	Other: newCSV,
+	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.CSV}, Other: newCSV,
 }
 
 // fields are the columns, in our order. The example is an object, not a scalar.
