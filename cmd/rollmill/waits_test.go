@@ -95,7 +95,7 @@ var unsized = map[string]string{
 	"formats/examples newTable":        "the examples that were read",
 	"formats/examples keep":            "a constant",
 	"formats/examples read":            "a span of our own file",
-	"formats/examples spool":           "a constant",
+	"formats/examples add":             "a constant",
 	"formats/parquet openAhead":        "guess",
 	"formats/jsontext find":            "a constant",
 	"formats/jsontext Bytes":           "of text that is in memory",
