@@ -47,6 +47,8 @@ func (o Options) Validate() error {
 	case o.Policy != nil && o.Policy.Model != "" && o.asksEngine() && !o.Policy.Names(cmp.Or(o.TargetModel, o.Model)):
 		return agents.Usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
 			"%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
+	case o.RateLimit < 0 || o.RateLimit != o.RateLimit:
+		return agents.Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	case o.Concurrency < 0:
 		return agents.Usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
 	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
@@ -59,9 +61,6 @@ func (o Options) Validate() error {
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
-	}
-	if o.RateLimit < 0 || o.RateLimit != o.RateLimit {
-		return agents.Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	}
 	for _, request := range o.AllowPaths {
 		if err := recorder.CheckPath(request); err != nil {

@@ -68,11 +68,23 @@ type planned struct {
 func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error) {
 	var list []Task
 	var lacks []string // examples that are not in the task file
-	err := p.each(ctx, func(row *planned) error {
+	at := -1
+	for row, err := range dataset.Each[planned](ctx, p.Dataset, schema.TablePlan, p.Dataset.AllOf(schema.TablePlan)) {
+		if err != nil {
+			return Tasks{}, err
+		}
+		if at++; row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.Epoch ||
+			(row.ForkCall == nil) != (row.ForkedFrom == "") || row.ForkCall != nil && *row.ForkCall < 0 {
+			return Tasks{}, fault.Invalid(p.Dataset.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
+				schema.TablePlan, at, row.ExampleID)
+		}
 		i, ok, err := all.Find(row.ExampleID)
-		if !ok || err != nil {
+		if err != nil {
+			return Tasks{}, err
+		}
+		if !ok {
 			lacks = append(lacks, strings.Clone(row.ExampleID))
-			return err
+			continue
 		}
 		t := Task{Example: i, N: row.Generations}
 		if epoch == p.Epoch {
@@ -82,10 +94,6 @@ func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error
 			t.Forks = []Fork{{strings.Clone(row.ForkedFrom), *row.ForkCall, row.Generations}}
 		}
 		list = append(list, t)
-		return nil
-	})
-	if err != nil {
-		return Tasks{}, err
 	}
 	if len(lacks) > 0 {
 		return Tasks{}, fault.Invalid(p.Dataset.URI(),
@@ -109,23 +117,4 @@ func (p *Plan) Tasks(ctx context.Context, all Examples, epoch int) (Tasks, error
 		}
 	}
 	return Listed(joined), nil
-}
-
-func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
-	at := -1
-	for row, err := range dataset.Each[planned](ctx, p.Dataset, schema.TablePlan, p.Dataset.AllOf(schema.TablePlan)) {
-		at++
-		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.Epoch ||
-			(row.ForkCall == nil) != (row.ForkedFrom == "") || row.ForkCall != nil && *row.ForkCall < 0) {
-			err = fault.Invalid(p.Dataset.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
-				schema.TablePlan, at, row.ExampleID)
-		}
-		if err == nil {
-			err = f(row)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -22,20 +22,7 @@ func (s *images) get(ctx context.Context, t harbor.Task) (name string, err error
 	if name, err = t.ImageName(); err != nil {
 		return "", err
 	}
-	made := make(chan error, 1)
-	go func() { made <- s.making(name, t)() }()
-	select {
-	case err = <-made:
-		return name, err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-}
-
-// making returns what makes an image the first time it is called, and then returns the same.
-func (s *images) making(name string, t harbor.Task) func() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.made[name] == nil {
 		if s.made == nil {
 			s.made = map[string]func() error{}
@@ -50,7 +37,16 @@ func (s *images) making(name string, t harbor.Task) func() error {
 			return s.runtime.Image(ctx, name, folder)
 		})
 	}
-	return s.made[name]
+	build := s.made[name]
+	s.mu.Unlock()
+	built := make(chan error, 1)
+	go func() { built <- build() }()
+	select {
+	case err = <-built:
+		return name, err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 // limit is a time limit of a task; 0 is none.
