@@ -7,7 +7,7 @@
 //
 // Its floors: planning says which attempts there are, agents what an agent is, recorder what the
 // model was asked and answered, and watch when a run ends early. This package runs the attempts
-// (rollout.go, attempt.go), resumes them (resume.go, calls.go, retry.go) and writes the rows
+// (rollout.go, runner.go, attempt.go), resumes them (resume.go, calls.go, retry.go) and writes the rows
 // (write.go, extend.go).
 //
 // Finished trajectories are journalled, and so are the answered calls of the others: a run

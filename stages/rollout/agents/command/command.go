@@ -13,19 +13,11 @@ package command
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"os"
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/kballard/go-shellquote"
 
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
@@ -142,100 +134,4 @@ func (a *agent) Close() error {
 		a.pool.close()
 	}
 	return nil
-}
-
-// pool starts workers as they are needed, one for each attempt at once, and keeps them.
-type pool struct {
-	program process.Program
-
-	mu   sync.Mutex
-	idle []*agents.Worker
-}
-
-func newPool(p process.Program) *pool {
-	// clients require one at start
-	p.Env = append(p.Env, "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
-	return &pool{program: p}
-}
-
-func (p *pool) ask(ctx context.Context, at agents.Attempt, log io.Writer) ([]byte, error) {
-	line, err := at.TaskAt().Line()
-	if err != nil {
-		return nil, err
-	}
-	w, err := p.take()
-	if err != nil {
-		return nil, err
-	}
-	out, err := w.Ask(ctx, at.TrajectoryID, line, log)
-	if err != nil {
-		return nil, err // Ask ended the worker
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, w)
-	return out, nil
-}
-
-// take returns an idle worker that is alive, or a new one.
-func (p *pool) take() (*agents.Worker, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for n := len(p.idle); n > 0; n = len(p.idle) {
-		w := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		if !w.Ended() {
-			return w, nil
-		}
-	}
-	return agents.StartWorker(p.program)
-}
-
-func (p *pool) close() {
-	p.mu.Lock()
-	idle := p.idle
-	p.idle = nil
-	p.mu.Unlock()
-	var wait sync.WaitGroup
-	for _, w := range idle {
-		wait.Go(w.Stop)
-	}
-	wait.Wait()
-}
-
-// keys are those of a agents.Output.
-var keys = []string{"trajectory_id", "answer", "reward", "rewards", "metadata", "stop", "error", "traceback"}
-
-// begun matches the beginning of a result, also of one that is broken.
-var begun = regexp.MustCompile(`^\{\s*"(?i:` + strings.Join(keys, "|") + `)"`)
-
-// resultIn returns the part of a program's output that agents.ReadResult reads:
-// all of it, or what begins at the last line that begins with "{", if that is
-// a result and other text comes before it.
-func resultIn(out []byte) []byte {
-	out = bytes.TrimSpace(out)
-	last := out[bytes.LastIndex(out, []byte("\n{"))+1:]
-	if !valid(out) && isResult(last) {
-		return last
-	}
-	return out
-}
-
-func valid(text []byte) bool {
-	clean, _ := jsontext.Mend(text)
-	return json.Valid(clean)
-}
-
-// isResult reports whether a text is an object with the key of a result, in
-// whatever letters, or begins like one: then ReadResult says what is wrong.
-func isResult(text []byte) bool {
-	if begun.Match(text) || !valid(text) {
-		return begun.Match(text)
-	}
-	for key := range jsontext.Members(text) {
-		if slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, string(key)) }) {
-			return true
-		}
-	}
-	return false
 }

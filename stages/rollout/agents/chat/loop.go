@@ -1,0 +1,56 @@
+package chat
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
+)
+
+// Loop is a conversation in which the model calls tools.
+type Loop struct {
+	Client agents.Client
+	Fields map[string]any // of each request, with the tools' definitions
+	Turns  int            // after this many answers the conversation ends as truncated
+	Ends   func(reply formats.Message) bool
+
+	// Answer answers a call. Its error ends the attempt.
+	Answer   func(ctx context.Context, call formats.ToolCall) (string, error)
+	OneByOne bool // the calls of a reply, in order; otherwise all at once
+}
+
+// Run asks the model, answers its calls, and asks again. An error is as of an agent's
+// Attempt.
+func (l Loop) Run(ctx context.Context, at agents.Attempt, messages []formats.Message) (agents.Result, error) {
+	for turn := 1; ; turn++ {
+		reply, err := l.Client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, l.Fields)
+		if err != nil {
+			return agents.Result{}, &agents.Failure{Class: outcomes.FailEngine, Err: err}
+		}
+		if l.Ends(reply) {
+			return agents.Result{Stop: outcomes.StopDone}, nil
+		}
+		if turn == l.Turns {
+			return agents.Result{Stop: outcomes.StopTurns}, nil
+		}
+		answers := make([]formats.Message, len(reply.ToolCalls))
+		g, all := errgroup.WithContext(ctx)
+		if l.OneByOne {
+			g.SetLimit(1)
+		}
+		for i, call := range reply.ToolCalls {
+			g.Go(func() error {
+				text, err := l.Answer(all, call)
+				answers[i] = formats.Message{Role: "tool", ToolCallID: call.ID, Content: text}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return agents.Result{}, err
+		}
+		messages = append(append(messages, reply), answers...)
+	}
+}
