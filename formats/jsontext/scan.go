@@ -2,7 +2,9 @@ package jsontext
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -142,6 +144,23 @@ func Space(b []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// ReadKey checks and decodes the key that begins at b[i], and returns its end, or -1. The key is a part of b if possible.
+func ReadKey(b []byte, i int) (key []byte, end int) {
+	for from := i + 1; i < len(b) && b[i] == '"' && from+8 <= len(b); from += 8 {
+		w := binary.LittleEndian.Uint64(b[from:])
+		if other := (notPlain(w) | w) & tops; other != 0 {
+			if end = from + bits.TrailingZeros64(other)/8; b[end] == '"' {
+				return b[i+1 : end], end + 1
+			}
+			break
+		}
+	}
+	if end = CheckString(b, i); end >= 0 {
+		key = Key(b[i:end])
+	}
+	return key, end
 }
 
 // Key decodes a key; the result is a part of b if possible.

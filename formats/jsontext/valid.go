@@ -204,16 +204,20 @@ func CheckString(b []byte, i int) int {
 // plainBytes skips bytes that need no escape, eight at a time: it returns the
 // index of the first other byte, or of the last few bytes.
 func plainBytes(b []byte, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		// The top bit of a byte is set when it is less than 0x20, or zero.
-		if other := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & tops; other != 0 {
-			return i + bits.TrailingZeros64(other)/8 // what a borrow marks lies after it
+		if other := notPlain(binary.LittleEndian.Uint64(b[i:])) & tops; other != 0 {
+			return i + bits.TrailingZeros64(other)/8
 		}
 	}
 	return i
+}
+
+const ones, tops = 0x0101010101010101, 0x8080808080808080
+
+// notPlain sets the top bit of the first byte that needs an escape, of eight, and perhaps of bytes after it.
+func notPlain(w uint64) uint64 {
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return (w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash
 }
 
 // escape returns the length of the escape at the beginning of b, or 0.

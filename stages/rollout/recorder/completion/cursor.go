@@ -83,8 +83,7 @@ func (c *cursor) visible() []byte {
 
 // key reads a member's key up to its value.
 func (c *cursor) key() []byte {
-	from := c.i
-	to := jsontext.CheckString(c.b, from)
+	key, to := jsontext.ReadKey(c.b, c.i)
 	if to < 0 {
 		c.fail()
 		return nil
@@ -95,7 +94,7 @@ func (c *cursor) key() []byte {
 		return nil
 	}
 	c.i = jsontext.Space(c.b, colon+1)
-	return jsontext.Key(c.b[from:to])
+	return key
 }
 
 // open steps into a list or object and reports whether it is not empty.
