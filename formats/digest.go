@@ -139,8 +139,7 @@ func sum[T any](h *hasher, p *plan, row *T, of part) xxh3.Uint128 {
 	return xxh3.Hash128(h.buf)
 }
 
-// fields encodes those fields of the struct at p that the digest of a part
-// covers.
+// fields encodes those fields of the struct at p that the digest of a part covers.
 func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -174,16 +173,14 @@ func (h *hasher) field(f *planField, at unsafe.Pointer) {
 	}
 }
 
-// dropEmpty removes the group of columns that begins at from when none of them
-// has a value.
+// dropEmpty removes the group of columns that begins at from when none of them has a value.
 func (h *hasher) dropEmpty(from int) {
 	if len(h.buf) == from+2*8 {
 		h.buf = h.buf[:from]
 	}
 }
 
-// absent reports whether the field at p is null, or a value that counts as
-// null.
+// absent reports whether the field at p is null, or a value that counts as null.
 func (f *planField) absent(at unsafe.Pointer) bool {
 	switch f.kind {
 	case reflect.String:

@@ -7,14 +7,12 @@ import (
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
-// path returns where a local bucket stores an object. checkKey has checked the
-// key.
+// path returns where a local bucket stores an object. checkKey has checked the key.
 func (b *Bucket) path(key string) string {
 	return filepath.Join(b.disk, filepath.FromSlash(key))
 }
 
-// file opens an object on a local disk and returns its size. A folder is not an
-// object.
+// file opens an object on a local disk and returns its size. A folder is not an object.
 func (b *Bucket) file(key string) (*os.File, int64, error) {
 	if info, err := os.Stat(b.path(key)); err == nil && info.IsDir() {
 		return nil, 0, ErrNotExist

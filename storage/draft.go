@@ -79,8 +79,7 @@ func (d *Draft) Write(p []byte) (int, error) {
 	return n, d.b.fail("write", "", bare(err))
 }
 
-// bare removes the name of the draft's file, which means nothing to users, from
-// an error.
+// bare removes the name of the draft's file, which means nothing to users, from an error.
 func bare(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -169,8 +168,7 @@ func (d *Draft) is(path string) bool {
 	return err == nil && os.SameFile(own, there)
 }
 
-// replaceFile links the draft under a name that no other process uses, and
-// renames that.
+// replaceFile links the draft under a name that no other process uses, and renames that.
 func (d *Draft) replaceFile(dst string) error {
 	temp := filepath.Join(filepath.Dir(dst), tempPrefix+uuid.NewString())
 	if err := d.linkAs(temp); err != nil {
@@ -243,8 +241,7 @@ func makeFolder(dir string) error {
 	return syncFolder(parent)
 }
 
-// syncFolder makes the folder's entries durable. It ignores a folder that is
-// gone.
+// syncFolder makes the folder's entries durable. It ignores a folder that is gone.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -210,8 +210,7 @@ func kindOfAnswer(err error) error {
 	return nil
 }
 
-// answer returns the status and the code of a store's error response: 0 and ""
-// when there was none.
+// answer returns the status and the code of a store's error response: 0 and "" when there was none.
 func answer(err error) (status int, code string) {
 	var (
 		aws       interface{ HTTPStatusCode() int }

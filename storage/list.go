@@ -9,8 +9,7 @@ import (
 	"gocloud.dev/blob"
 )
 
-// PageSize is how many objects a store lists with one request: the largest
-// number that S3 allows.
+// PageSize is how many objects a store lists with one request: the largest number that S3 allows.
 const PageSize = 1000
 
 // List yields every object whose key begins with prefix, in key order. Objects

@@ -22,8 +22,7 @@ var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
 	"mem":  openMem,
 }
 
-// Open returns the bucket at a URI prefix or a local path. The folder or
-// prefix need not exist yet.
+// Open returns the bucket at a URI prefix or a local path. The folder or prefix need not exist yet.
 func Open(ctx context.Context, uri string) (*Bucket, error) {
 	scheme, _, found := strings.Cut(uri, "://")
 	if !found {
@@ -76,8 +75,7 @@ var mem = struct {
 	buckets map[string]*blob.Bucket
 }{buckets: map[string]*blob.Bucket{}}
 
-// openMem opens mem://name/prefix. All buckets of one name in this process
-// share their content.
+// openMem opens mem://name/prefix. All buckets of one name in this process share their content.
 func openMem(_ context.Context, uri string) (*Bucket, error) {
 	base, _, _ := strings.Cut(uri, "?")
 	name, prefix, _ := strings.Cut(strings.TrimPrefix(base, "mem://"), "/")

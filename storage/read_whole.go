@@ -8,8 +8,7 @@ import (
 	"io"
 )
 
-// readLimit is the largest object that Read reads. Larger ones are read by
-// ranges.
+// readLimit is the largest object that Read reads. Larger ones are read by ranges.
 const readLimit = 64 << 20
 
 // Read returns the whole object, or ErrNotExist. It is for small objects

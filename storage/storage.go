@@ -86,8 +86,7 @@ func (b *Bucket) WithMeter(m Meter) *Bucket {
 	return &c
 }
 
-// URI returns where the bucket is rooted, without credentials or a trailing
-// slash.
+// URI returns where the bucket is rooted, without credentials or a trailing slash.
 func (b *Bucket) URI() string { return b.uri }
 
 func (b *Bucket) Local() (string, bool) { return b.disk, b.disk != "" }

@@ -91,7 +91,6 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	if kind := kindOf(err); kind != ErrExist && kind != ErrNotExist {
 		return err
 	}
-	// Refused because of another's version, or of our own whose response was
-	// lost.
+	// Refused because of another's version, or of our own whose response was lost.
 	return b.holds(ctx, key, data)
 }

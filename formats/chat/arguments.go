@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// deepest is how deep arguments may be nested: readers in Python give up at a
-// thousand.
+// deepest is how deep arguments may be nested: readers in Python give up at a thousand.
 const deepest = 500
 
 // arguments returns the arguments of a tool call as a JSON object: none are an

@@ -60,8 +60,7 @@ func ContentText(m *formats.Message) string {
 	return JoinedText([]byte(m.ContentParts))
 }
 
-// Answer returns the text of the last sampled message on a trajectory's main
-// path.
+// Answer returns the text of the last sampled message on a trajectory's main path.
 func Answer(t *formats.Trajectory) string {
 	path := t.Main()
 	for _, i := range slices.Backward(path) {

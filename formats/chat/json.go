@@ -32,8 +32,7 @@ func APICalls(calls []formats.ToolCall) (out []APICall) {
 	return out
 }
 
-// JSON returns some messages of a trajectory as a JSON array, as the OpenAI API
-// has them.
+// JSON returns some messages of a trajectory as a JSON array, as the OpenAI API has them.
 func JSON(t *formats.Trajectory, path []int) string {
 	out := make([]apiMessage, 0, len(path))
 	for _, i := range path {

@@ -4,8 +4,7 @@ package chat
 
 import "github.com/rollmill/rollmill/formats"
 
-// Message is a chat message. As JSON it is the API's; Template is the form for
-// chat templates.
+// Message is a chat message. As JSON it is the API's; Template is the form for chat templates.
 type Message struct {
 	Role       string     `json:"role"`
 	Content    string     `json:"content"`

@@ -24,8 +24,7 @@ func AddToMessage(m *formats.Message, raw []byte, arguments func([]byte) string)
 	}
 }
 
-// ReadField adds one member of a message to m, and reports whether m has a place
-// for it.
+// ReadField adds one member of a message to m, and reports whether m has a place for it.
 func ReadField(m *formats.Message, key, v []byte, arguments func([]byte) string) bool {
 	switch string(key) {
 	case "role":

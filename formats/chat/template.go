@@ -38,8 +38,7 @@ func (m *Message) template(marked bool) (out jsontext.Raw, reason string) {
 	return jsontext.Raw(encode(t)), reason
 }
 
-// NoTools returns the reason of a form that cannot hold offered tools; "" for no
-// tools.
+// NoTools returns the reason of a form that cannot hold offered tools; "" for no tools.
 func NoTools(tools string) string {
 	if tools == "" || tools == "[]" {
 		return ""

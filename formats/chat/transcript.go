@@ -30,8 +30,7 @@ func Transcript(t *formats.Trajectory, lose func(part string)) (path []int, tool
 	return path, toolSet
 }
 
-// ToolsOf returns the set of tools that were offered when a message was
-// sampled.
+// ToolsOf returns the set of tools that were offered when a message was sampled.
 func ToolsOf(t *formats.Trajectory, message int) string {
 	call := t.Messages[message].Call
 	if call < 0 || int(call) >= len(t.Calls) {

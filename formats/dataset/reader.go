@@ -249,8 +249,7 @@ func (r *Reader[T]) Done(row int64, texts bool) {
 
 func (d *Dataset) place(p manifest.Part) string { return storage.Join(d.Bucket.URI(), p.Name) }
 
-// fetchAhead is how many bytes of a part in an object store are in memory while
-// it is read.
+// fetchAhead is how many bytes of a part in an object store are in memory while it is read.
 const fetchAhead = 48 << 20
 
 // OpenPart opens a part and compares it with the manifest. It takes the size
@@ -301,8 +300,7 @@ func (d *Dataset) checkPart(f *parquet.File, p manifest.Part, place string) erro
 	return nil
 }
 
-// explain distinguishes a part that is gone or was replaced from one that could
-// not be read.
+// explain distinguishes a part that is gone or was replaced from one that could not be read.
 func (d *Dataset) explain(ctx context.Context, p manifest.Part, err error) error {
 	place := d.place(p)
 	o, statErr := d.Bucket.Stat(ctx, p.Name)

@@ -24,8 +24,7 @@ func (c *RowCheck) Add(rows []formats.Trajectory) {
 	c.rows += int64(len(rows))
 }
 
-// End returns a fault.Error when the rows are not those that the
-// manifest describes.
+// End returns a fault.Error when the rows are not those that the manifest describes.
 func (c *RowCheck) End() error {
 	const hint = "the manifest or a part was changed: make the dataset again, or put it back from a copy; `rollmill audit` " +
 		"says which part it is"

@@ -241,8 +241,7 @@ func (p *picker) taken() (func(id string) (bool, error), error) {
 	return find, nil
 }
 
-// freeID generates an id for a row from its number and as many underscores as
-// needed.
+// freeID generates an id for a row from its number and as many underscores as needed.
 func freeID(row int, taken func(id string) (bool, error)) (id string, underscores int, err error) {
 	for id = rowID(row, 0); taken != nil; id = rowID(row, underscores) {
 		if is, err := taken(id); err != nil || !is {

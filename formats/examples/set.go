@@ -89,8 +89,7 @@ func (s *Set) first(id string) (e record, number int64, ok bool, err error) {
 	return e, number, ok, err
 }
 
-// named returns the row for a number in the table. One that is not an example
-// has its original id.
+// named returns the row for a number in the table. One that is not an example has its original id.
 func (s *Set) named(number int64) (record, error) {
 	if number < passed {
 		return s.at(int(number))

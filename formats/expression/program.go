@@ -25,8 +25,7 @@ const (
 	stepsPerLook = 64 // at the clock and the context
 )
 
-// ErrOverBudget is the error of an evaluation that takes too long or makes too
-// large a value.
+// ErrOverBudget is the error of an evaluation that takes too long or makes too large a value.
 var ErrOverBudget = errors.New("the expression is over its budget")
 
 // Program is a compiled expression. It is safe for concurrent use.

@@ -137,8 +137,7 @@ func Elements(b []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Space returns the index of the first byte at or after b[i] that is not white
-// space.
+// Space returns the index of the first byte at or after b[i] that is not white space.
 func Space(b []byte, i int) int {
 	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -259,8 +258,7 @@ func AnyText(v []byte) string {
 	return Compact(v)
 }
 
-// WriteCompact writes JSON that is known to be valid without space between its
-// parts.
+// WriteCompact writes JSON that is known to be valid without space between its parts.
 func WriteCompact(b *strings.Builder, raw []byte) {
 	from := 0
 	for i := 0; i < len(raw); {

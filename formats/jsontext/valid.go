@@ -76,8 +76,7 @@ func invalid(b []byte) error {
 	return errors.New("it is not JSON")
 }
 
-// CheckValue returns the end of the JSON value that begins at b[i], or -1 when
-// there is none.
+// CheckValue returns the end of the JSON value that begins at b[i], or -1 when there is none.
 func CheckValue(b []byte, i, depth int) int { return (*Reading)(nil).check(b, i, depth) }
 
 func (r *Reading) check(b []byte, i, depth int) int {

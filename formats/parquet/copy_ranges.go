@@ -21,8 +21,7 @@ type pageRange struct {
 	pages []selectedPage
 }
 
-// adjacentPages returns how many of the first pages, of which one is whole, are a
-// range.
+// adjacentPages returns how many of the first pages, of which one is whole, are a range.
 func adjacentPages(pages []selectedPage) int {
 	n := 1
 	for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() &&

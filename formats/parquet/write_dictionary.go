@@ -2,8 +2,7 @@ package parquet
 
 import "bytes"
 
-// dictionary is the distinct strings of a chunk, in the order of their first
-// occurrence.
+// dictionary is the distinct strings of a chunk, in the order of their first occurrence.
 type dictionary struct {
 	places map[string]int32
 	text   []byte

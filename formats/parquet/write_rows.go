@@ -66,8 +66,7 @@ func (g *rowGroupBuffer) reset() {
 	g.ranges, g.rows, g.bytes = nil, 0, 0
 }
 
-// NewWriter begins a file on out. T is a struct with parquet tags, as in
-// package formats.
+// NewWriter begins a file on out. T is a struct with parquet tags, as in package formats.
 func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layout.Of[T]()) }
 
 // Encode returns a file of rows in memory; note may add to its footer.
@@ -306,8 +305,7 @@ func (w *Writer[T]) Size() int64 {
 	return w.endedBytes + w.endingBytes + w.current.stored()
 }
 
-// Deferred returns how many bytes of ended row groups are in memory until the
-// end of the file.
+// Deferred returns how many bytes of ended row groups are in memory until the end of the file.
 func (w *Writer[T]) Deferred() int64 { return w.deferred }
 
 // RowGroups returns the number of rows of each row group; complete after Close.
@@ -323,8 +321,7 @@ func (w *Writer[T]) RowGroups() []int64 {
 // the file's end, in hex; "" before Close.
 func (w *Writer[T]) FooterDigest() string { return w.file.footerDigest }
 
-// Note adds a pair to the footer's key-value metadata, for consumers that look
-// for it.
+// Note adds a pair to the footer's key-value metadata, for consumers that look for it.
 func (w *Writer[T]) Note(key, value string) {
 	w.file.meta.KeyValueMetadata = append(w.file.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
 }

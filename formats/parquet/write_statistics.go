@@ -63,8 +63,7 @@ func (c *chunk) pageBounds() bounds {
 	return b
 }
 
-// limits returns the smallest and the largest value; they are NaN when a value
-// is.
+// limits returns the smallest and the largest value; they are NaN when a value is.
 func limits[V byte | int32 | int64 | float32 | float64](values []V) (lo, hi V) {
 	lo, hi = values[0], values[0]
 	for _, v := range values {

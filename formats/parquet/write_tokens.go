@@ -38,8 +38,7 @@ func (g *rowGroupBuffer) tokenSize() (bytes int64) {
 	return bytes
 }
 
-// levelRuns appends levels below 256 in runs; equal levels that follow each other
-// make one.
+// levelRuns appends levels below 256 in runs; equal levels that follow each other make one.
 type levelRuns struct {
 	out   []byte
 	level byte

@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// readers is the list of formats. Each calls yield with the rows until it returns
-// false.
+// readers is the list of formats. Each calls yield with the rows until it returns false.
 var readers = map[string]func(s File, yield func(Record) bool) error{
 	"arrow":   readArrow,
 	"csv":     readCSV,

@@ -42,8 +42,7 @@ func readJSON(s File, yield func(Record) bool) error {
 	return fault.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %q", excerpt.Start(string(bytes.TrimSpace(t.rest)), 40))
 }
 
-// maxColumnMap bounds the size of a column map, which is held in memory. Tests
-// reduce it.
+// maxColumnMap bounds the size of a column map, which is held in memory. Tests reduce it.
 var maxColumnMap = 512 << 20
 
 // columnMap reads the one object of a column map. In JSON lines the first
@@ -190,8 +189,7 @@ func (s File) columns(data []byte, yield func(Record) bool) error {
 	return nil
 }
 
-// byNumber compares indexes that are numbers by value, and leaves the order of
-// others unchanged.
+// byNumber compares indexes that are numbers by value, and leaves the order of others unchanged.
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)

@@ -37,8 +37,7 @@ type File struct {
 	Buffer    int // how many bytes are read at once, since each read may be a request to an object store; default 1 MiB
 }
 
-// Reader returns a buffered reader of the whole file, inflated if its name ends
-// in .gz or .zst.
+// Reader returns a buffered reader of the whole file, inflated if its name ends in .gz or .zst.
 func (s File) Reader() *bufio.Reader {
 	size := cmp.Or(s.Buffer, 1<<20)
 	raw := bufio.NewReaderSize(io.NewSectionReader(s.R, 0, s.Size), size)

@@ -21,8 +21,7 @@ type key struct {
 	find     func(text string, at int) (from, to int) // in place of a pattern; from is -1 without a key
 }
 
-// keys are the detectors of keys. Where two find the same place, the first
-// gives the name.
+// keys are the detectors of keys. Where two find the same place, the first gives the name.
 var keys = []key{
 	{"anthropic", "API keys of Anthropic", []string{"sk-ant-"}, begins, from(`sk-ant-([\w-]{20,})`), random, nil},
 	{"openai", "API keys of OpenAI and of services that copy their form", []string{"sk-"}, begins, from(`sk-([\w-]{20,})`), random, nil},
@@ -154,8 +153,7 @@ const (
 	minLine   = 40
 )
 
-// block are the bytes of a PEM block that is cut off, whose line ends may be
-// escaped.
+// block are the bytes of a PEM block that is cut off, whose line ends may be escaped.
 var block = classOf("+/= \t\r\n\\:,.()-")
 
 func privateKey(text string, at int) (int, int) {

@@ -33,8 +33,7 @@ func classOfBytes(list string) *class {
 	return c
 }
 
-// back returns the begin of the longest run of a class that ends at at, within
-// scanLimit bytes.
+// back returns the begin of the longest run of a class that ends at at, within scanLimit bytes.
 func (c *class) back(text string, at int) int {
 	lowest := max(0, at-scanLimit)
 	for at > lowest && c[text[at-1]] {

@@ -9,8 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Trajectory redacts a row in place. A row with a payload digest gets a new one
-// when it changed.
+// Trajectory redacts a row in place. A row with a payload digest gets a new one when it changed.
 func (r *Rules) Trajectory(t *formats.Trajectory) Counts {
 	if r == nil {
 		return Counts{}
@@ -43,8 +42,7 @@ func (r *Rules) Label(l *formats.Label) Counts {
 	return r.answers(&l.Tools, &l.Prompt, &l.Completion)
 }
 
-// answers redacts a row of which the first list of messages is the prompt of the
-// others.
+// answers redacts a row of which the first list of messages is the prompt of the others.
 func (r *Rules) answers(tools, prompt *string, lists ...*string) Counts {
 	var c Counts
 	if r == nil {
@@ -84,8 +82,7 @@ func (r *Rules) drop(t *formats.Trajectory, c *Counts) {
 	}
 }
 
-// selects reports whether a message is meant; tool returns the tool whose result
-// it is.
+// selects reports whether a message is meant; tool returns the tool whose result it is.
 func (m *message) selects(role string, tool func() string) bool {
 	if m.role != "" {
 		return role == m.role

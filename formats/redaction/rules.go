@@ -9,8 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// Rules say what to remove from rows. They are safe for concurrent use. Nil
-// rules remove nothing.
+// Rules say what to remove from rows. They are safe for concurrent use. Nil rules remove nothing.
 type Rules struct {
 	finders []finder
 	example []field // below the column
@@ -60,8 +59,7 @@ type canonical struct {
 // version changes when a detector finds something else than before.
 const version = 1
 
-// Digest identifies the rules, for identities: rules with one digest change a
-// row in the same way.
+// Digest identifies the rules, for identities: rules with one digest change a row in the same way.
 func (r *Rules) Digest() string {
 	if r == nil {
 		return ""

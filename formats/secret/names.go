@@ -94,8 +94,7 @@ func Guess(value string) bool {
 
 var number = regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`)
 
-// assigned matches values that a text assigns to names: --api-key X, TOKEN=X,
-// "password": "X".
+// assigned matches values that a text assigns to names: --api-key X, TOKEN=X, "password": "X".
 var assigned = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["']?(?:\s*[=:]\s*|\s+)["']?([^\s"',;&}]+)`)
 
 // AddAssigned adds the values that a flag's text assigns to names of secrets.

@@ -111,8 +111,7 @@ func (s *Set) Settings() *Set {
 	return out
 }
 
-// patternsOf adds a value's spellings to a matcher; short is where a short
-// value is looked for.
+// patternsOf adds a value's spellings to a matcher; short is where a short value is looked for.
 func patternsOf(m *matcher, name, value string, short place) []pattern {
 	var all []pattern
 	if m != nil {

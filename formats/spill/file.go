@@ -49,8 +49,7 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 	return nil
 }
 
-// readers reads each run through a buffer; together the buffers take about this
-// much memory.
+// readers reads each run through a buffer; together the buffers take about this much memory.
 func (s *file) readers(memory int64) []*bufio.Reader {
 	each := min(max(memory/int64(max(1, len(s.runs))), 4<<10), 1<<20)
 	out := make([]*bufio.Reader, len(s.runs))

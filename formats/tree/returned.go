@@ -50,8 +50,7 @@ func returned(s, m *formats.Message) (changed string, ok bool) {
 	return changed, true
 }
 
-// worse returns the cause that explains more of a break: reasoning only where it
-// is the only one.
+// worse returns the cause that explains more of a break: reasoning only where it is the only one.
 func worse(a, b string) string {
 	for _, cause := range []string{BreakArguments, BreakContent, BreakReasoning} {
 		if a == cause || b == cause {

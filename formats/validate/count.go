@@ -27,8 +27,7 @@ type Count struct {
 	bare  bool // only N is wanted
 }
 
-// Add counts a row. The sort "" has no name of its own. The detail is a format for
-// the arguments.
+// Add counts a row. The sort "" has no name of its own. The detail is a format for the arguments.
 func (c *Count) Add(r *Row, sort, detail string, args ...any) {
 	c.add(kept{r.Number, r.TrajectoryID}, sort, detail, args...)
 }

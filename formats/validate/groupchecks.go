@@ -57,8 +57,7 @@ func (g *grouped[T]) found(k *Check) []Finding {
 	return g.Count.found(k)
 }
 
-// spread is what the scores of a group are. A row of a dataset has its reward as
-// score.
+// spread is what the scores of a group are. A row of a dataset has its reward as score.
 type spread struct {
 	members, valid int
 	scored         int // of the valid ones

@@ -21,8 +21,7 @@ func setOf(name string) set {
 	return 1 << slices.IndexFunc(imported, func(c Check) bool { return c.Name == name })
 }
 
-// The checks of an import that compare rows, and the one after which a row is in no
-// other finding.
+// The checks of an import that compare rows, and the one after which a row is in no other finding.
 var (
 	failedSet, singleSet, flatSet        = setOf("failures"), setOf("singleton"), setOf(Flat)
 	sameIDSet, sameContentSet, copiesSet = setOf("duplicate_ids"), setOf("duplicate_content"), setOf("copies")
@@ -198,8 +197,7 @@ func calls(rows []fact) bool {
 	return chained(all)
 }
 
-// alone returns the uses of a row, of those, that do not compare it with others
-// of its group.
+// alone returns the uses of a row, of those, that do not compare it with others of its group.
 func (f *fact) alone(open uses) uses {
 	if f.pairs {
 		return open &^ (grouping &^ forDPO)

@@ -241,8 +241,7 @@ func isCall(says *words, v []byte) bool {
 		within(&noWords, v, maxDepth, func(says *words, v []byte) bool { return says.callee && !blank(v) && v[0] != '[' })
 }
 
-// isReasoning reports whether a member has reasoning that the text of a message does not
-// have.
+// isReasoning reports whether a member has reasoning that the text of a message does not have.
 func isReasoning(m *formats.Message, says *words, v []byte) bool {
 	return says.reasoning && within(&words{said: true}, v, maxDepth, func(says *words, v []byte) bool {
 		return says.said && v[0] == '"' && !blank(v) && !strings.Contains(m.Content, strings.TrimSpace(jsontext.Unquote(v)))
@@ -275,8 +274,7 @@ func isEmbedded(says *words, v []byte) bool {
 	return bytes.Contains(v, embeds) && isMedia(says, v)
 }
 
-// isHistory reports whether a column holds a part of a conversation that its messages
-// do not have.
+// isHistory reports whether a column holds a part of a conversation that its messages do not have.
 func isHistory(t *formats.Trajectory, says *words, v []byte) bool {
 	switch {
 	case v[0] == '"':
@@ -309,8 +307,7 @@ func saidIn(t *formats.Trajectory, v []byte, texts bool, depth int) bool {
 	return true
 }
 
-// inMessages reports whether a message has a text, or the text has a message that
-// nobody sampled.
+// inMessages reports whether a message has a text, or the text has a message that nobody sampled.
 func inMessages(t *formats.Trajectory, v []byte) bool {
 	text := strings.TrimSpace(jsontext.Unquote(v))
 	for i := range t.Messages {

@@ -10,8 +10,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// State reads what group recorded about its advantages. In a dataset without it, they are
-// final.
+// State reads what group recorded about its advantages. In a dataset without it, they are final.
 func State(d *dataset.Dataset) (*training.GroupState, error) {
 	if d.Kind != schema.KindGroups || len(d.State) == 0 {
 		return nil, nil
@@ -23,8 +22,7 @@ func State(d *dataset.Dataset) (*training.GroupState, error) {
 	return &s, nil
 }
 
-// each calls f with the reward and advantage of each member that has an
-// advantage.
+// each calls f with the reward and advantage of each member that has an advantage.
 func each(ctx context.Context, d *dataset.Dataset, f func(reward, advantage float64)) error {
 	type columns struct {
 		Reward    *float64 `parquet:"reward,optional"`

@@ -175,8 +175,7 @@ func window(segments []storage.Object) int {
 	return int(min(max(1, loadBytes/max(1, largest)), storage.AtOnce))
 }
 
-// loadBytes bounds the memory of segments that are loaded concurrently, unless
-// one needs more.
+// loadBytes bounds the memory of segments that are loaded concurrently, unless one needs more.
 const loadBytes = 24 << 20
 
 // SegmentRows reads the row counts from the footer of a journal's segment.

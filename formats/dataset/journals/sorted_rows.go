@@ -85,8 +85,7 @@ func (j *Journal[T]) addTo(ctx context.Context, sorter *spill.Sorter, rank func(
 	return nil
 }
 
-// idOf returns a function that reads a row's trajectory_id; it returns "" for
-// rows without one.
+// idOf returns a function that reads a row's trajectory_id; it returns "" for rows without one.
 func idOf[T any]() func(*T) string {
 	f, ok := reflect.TypeFor[T]().FieldByName("TrajectoryID")
 	if !ok || f.Type.Kind() != reflect.String {

@@ -55,8 +55,7 @@ func (m *Manifest) PartsOf(table string) []Part {
 	return t.Parts
 }
 
-// TableOf returns a table as the shards wrote it, and whether there is one; "" is the
-// main one.
+// TableOf returns a table as the shards wrote it, and whether there is one; "" is the main one.
 func (m *Manifest) TableOf(name string) (t Table, ok bool) {
 	if name == "" {
 		return Table{m.Rows, m.RowsDigest, m.Parts}, true

@@ -39,8 +39,7 @@ type Ref struct {
 	Refused error `json:"-"` // of Dataset.Known: Begin returns it
 }
 
-// Gate refuses a dataset as a whole, by a share or a number of rows in some
-// state.
+// Gate refuses a dataset as a whole, by a share or a number of rows in some state.
 type Gate struct {
 	Name  string   `json:"name"`          // of the flag: "max-failure-rate", ...
 	Count string   `json:"count"`         // what is counted: a key of counts, drops, failures or facts

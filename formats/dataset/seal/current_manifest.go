@@ -37,8 +37,7 @@ func ReadCurrent(ctx context.Context, b *storage.Bucket) (Current, error) {
 	return Current{Manifest: m, Raw: raw, Generation: m.Generation()}, nil
 }
 
-// Replaced reports whether a part has no rows any more because the dataset was
-// compacted.
+// Replaced reports whether a part has no rows any more because the dataset was compacted.
 func (c *Current) Replaced(name string) bool {
 	return c.Manifest != nil && c.Manifest.Compacted != nil &&
 		!slices.ContainsFunc(c.Manifest.StoredParts(), func(p manifest.Part) bool { return p.Name == name })

@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// seal publishes a run in place of the current dataset, or returns the missing
-// shards.
+// seal publishes a run in place of the current dataset, or returns the missing shards.
 func (r Build) seal(ctx context.Context, b *storage.Bucket, now Current) (*manifest.Manifest, []int, error) {
 	found := map[Build]map[int]bool{}
 	for o, err := range b.List(ctx, r.Dir()+"shard-") {

@@ -29,8 +29,7 @@ func Dataset(ctx context.Context, uri string) (*manifest.Manifest, error) {
 	return m, tidy(ctx, b, m)
 }
 
-// Find returns the manifest at a place, and writes it first when the records of
-// a run are complete.
+// Find returns the manifest at a place, and writes it first when the records of a run are complete.
 func Find(ctx context.Context, b *storage.Bucket) (*manifest.Manifest, error) {
 	m, err := readManifest(ctx, b)
 	if errors.Is(err, syscall.ENOTDIR) {

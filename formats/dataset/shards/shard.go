@@ -89,8 +89,7 @@ func Begin(ctx context.Context, uri string, spec manifest.Spec, o Options) (*Sha
 	return s, nil
 }
 
-// look reads what is already at the URI. This run may replace the dataset that
-// is there now.
+// look reads what is already at the URI. This run may replace the dataset that is there now.
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
 	now, err := seal.ReadCurrent(ctx, s.bucket)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -178,8 +177,7 @@ func (s *Shard) Journal() journals.Place {
 	return journals.Place{Bucket: s.bucket, Folder: s.build.Journal(s.shard), Secrets: s.secrets}
 }
 
-// Calls returns where the shard's second journal is: of what belongs to rows that are
-// not finished.
+// Calls returns where the shard's second journal is: of what belongs to rows that are not finished.
 func (s *Shard) Calls() journals.Place {
 	return journals.Place{Bucket: s.bucket, Folder: s.build.Calls(s.shard), Secrets: s.secrets}
 }

@@ -177,8 +177,7 @@ func (b *builder) sampled(c value.Choice, call formats.Call) {
 	b.Meta.NonEmptyOfMessage(b.Sampled(m, call), c.Rest)
 }
 
-// relabel makes branches of the messages that are not on the main path, and of
-// these only.
+// relabel makes branches of the messages that are not on the main path, and of these only.
 func relabel(t *formats.Trajectory) {
 	main := make([]bool, len(t.Messages))
 	for _, i := range t.Main() {
@@ -243,8 +242,7 @@ func (b *builder) call(o, request, response jsontext.Object) formats.Call {
 	return call
 }
 
-// answers adds the choices of a response after the prompt. Tokens are counted
-// once, for the first.
+// answers adds the choices of a response after the prompt. Tokens are counted once, for the first.
 func (b *builder) answers(response jsontext.Object, call formats.Call) {
 	after, first := b.Last(), true
 	must.Each("response.choices", must.List("response.choices", response.Get("choices")), func(raw []byte) {

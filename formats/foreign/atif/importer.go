@@ -51,8 +51,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	return out, nil
 }
 
-// Trajectory converts one document, which is valid JSON. What it loses is
-// recorded in r.
+// Trajectory converts one document, which is valid JSON. What it loses is recorded in r.
 func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
 	o := jsontext.ParseObject(doc)
 	minor := versionOf(o)
@@ -133,8 +132,7 @@ type own struct {
 	} `json:"rewards"`
 }
 
-// ownKeys are the members of extra that an own has, and those that columns
-// already say.
+// ownKeys are the members of extra that an own has, and those that columns already say.
 var ownKeys = []string{"example_id", "example", "epoch", "generation", "status", "stop_reason", "failure_class",
 	"error", "rewards",
 	"reward", "answer", "policy_version"}

@@ -60,8 +60,7 @@ func (r *run) step(raw []byte) {
 	r.results(results)
 }
 
-// message adds a step's message, sampled when the model generated it in this
-// trajectory.
+// message adds a step's message, sampled when the model generated it in this trajectory.
 func (r *run) message(o jsontext.Object, m formats.Message, agent bool) int {
 	extras := jsontext.Object(nil)
 	for call := range jsontext.Elements(must.List("tool_calls", o.Get("tool_calls"))) {

@@ -72,8 +72,7 @@ func (r *row) add(key, v []byte) {
 	}
 }
 
-// addMapped adds a column to each field for which --map names it, and reports
-// whether there is one.
+// addMapped adds a column to each field for which --map names it, and reports whether there is one.
 func (r *row) addMapped(key, v []byte) bool {
 	there := false
 	for name, c := range r.Map {
@@ -85,8 +84,7 @@ func (r *row) addMapped(key, v []byte) bool {
 	return there
 }
 
-// set adds a column under its own name, or as the alias of a field that has
-// none.
+// set adds a column under its own name, or as the alias of a field that has none.
 func (r *row) set(f field, key, v []byte) {
 	c := &r.columns[f]
 	if string(key) == fields[f].name {
@@ -122,8 +120,7 @@ func (r *row) in(f field) {
 	}
 }
 
-// text returns a column that is text, "" for one that is not, and which then is
-// metadata.
+// text returns a column that is text, "" for one that is not, and which then is metadata.
 func (r *row) text(f field) string {
 	if v := r.columns[f].value; len(v) > 0 && v[0] == '"' {
 		return jsontext.Unquote(r.take(f))
@@ -183,8 +180,7 @@ func (r *row) metadata() (m importers.Metadata) {
 	return m
 }
 
-// unknown returns the error about a row that has none of the columns that a
-// shape needs.
+// unknown returns the error about a row that has none of the columns that a shape needs.
 func (r *row) unknown() error {
 	have := Columns(r.Data)
 	if len(have) == 0 {

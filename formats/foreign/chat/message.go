@@ -13,8 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// marker is the member by which exported rows tell datasets that messages are
-// JSON (chat.Template).
+// marker is the member by which exported rows tell datasets that messages are JSON (chat.Template).
 const marker = "json"
 
 func (c *Reader) read(m *message, raw []byte) {
@@ -204,8 +203,7 @@ func (m *message) value(key, v []byte) {
 	m.Content = jsontext.View(v)
 }
 
-// callText makes tool calls of the content: {"name": …, "arguments": …}, or a
-// list of them.
+// callText makes tool calls of the content: {"name": …, "arguments": …}, or a list of them.
 func (m *message) callText() {
 	text := []byte(strings.TrimSpace(m.Content))
 	if !jsontext.Valid(text) {

@@ -102,8 +102,7 @@ func whole(row []byte, columns map[string]string) bool {
 	return p.Err == nil && len(p.Losses) == 0
 }
 
-// isMessages reports whether a list has messages: its first element is an object
-// with a role.
+// isMessages reports whether a list has messages: its first element is an object with a role.
 func isMessages(list []byte) bool {
 	for e := range jsontext.Elements(list) {
 		for key := range jsontext.Members(e) {

@@ -93,8 +93,7 @@ func said(role string, content []byte) []byte {
 	return append(append(fmt.Appendf(nil, `{"role":%q,"content":`, role), content...), '}')
 }
 
-// start gives a conversation the system prompt, the tools and the model of the
-// row.
+// start gives a conversation the system prompt, the tools and the model of the row.
 func (r *row) start(c *Reader) {
 	c.Record = r.Record
 	if r.has(tools) {
@@ -153,8 +152,7 @@ func (r *row) prompted() []importers.Item {
 	return r.single(&c)
 }
 
-// plain reads the text of a language modelling dataset: an answer without a
-// prompt.
+// plain reads the text of a language modelling dataset: an answer without a prompt.
 func (r *row) plain() []importers.Item {
 	if r.columns[text].value[0] != '"' {
 		must.Fail("column %q is %s, not text", r.name(text), importers.Brief(r.take(text)))

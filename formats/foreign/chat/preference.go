@@ -27,8 +27,7 @@ var sides = [2]side{
 	{importers.Rejected, rejected, rejectedID, rejectedModel, scoreRejected, 0},
 }
 
-// preference reads two answers to a prompt, which is a column, or what the two
-// have in common.
+// preference reads two answers to a prompt, which is a column, or what the two have in common.
 func (r *row) preference() []importers.Item {
 	before, answers := r.answers()
 	items := make([]importers.Item, 2)

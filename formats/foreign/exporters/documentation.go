@@ -45,8 +45,7 @@ func columnsOf(above string, row reflect.Type) (out []Column) {
 	return out
 }
 
-// About returns the notes of a format and its columns as text; "" when it does
-// not say.
+// About returns the notes of a format and its columns as text; "" when it does not say.
 func (f Format) About() string {
 	if len(f.Columns) == 0 {
 		return f.Notes

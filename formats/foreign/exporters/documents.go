@@ -6,8 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Put writes one document of a folder. The bytes are the caller's again when it
-// returns.
+// Put writes one document of a folder. The bytes are the caller's again when it returns.
 type Put func(name string, data []byte) error
 
 // Documents returns a function that begins a folder with a document for each

@@ -98,15 +98,13 @@ func FormOf(list []Format) string {
 	return fmt.Sprintf(" form %d", form)
 }
 
-// Drift compares the advantages of a batch with those that a trainer will
-// compute from the rewards.
+// Drift compares the advantages of a batch with those that a trainer will compute from the rewards.
 type Drift interface {
 	Add(rows []formats.Trajectory) // a group
 	Notes() []string
 }
 
-// Reads returns the columns of a trajectory's payload that some files are made
-// from; nil for all.
+// Reads returns the columns of a trajectory's payload that some files are made from; nil for all.
 func Reads(files []File) func(name string) bool {
 	for _, f := range files {
 		if f.Format.Reads == nil {

@@ -16,12 +16,10 @@ const (
 	Folder      Extension = "/"       // a folder of documents
 )
 
-// Streams reports whether a file can be read from its beginning on, and so be
-// written to a pipe.
+// Streams reports whether a file can be read from its beginning on, and so be written to a pipe.
 func (e Extension) Streams() bool { return e == JSONL || e == CSV || e == ArrowStream }
 
-// Open returns the function that begins a file with an extension; nil for a
-// folder.
+// Open returns the function that begins a file with an extension; nil for a folder.
 func (f Format) Open(e Extension) func(io.Writer) Sink {
 	switch e {
 	case JSONL:

@@ -33,8 +33,7 @@ type Item struct {
 	Use    validate.Use
 }
 
-// Blocked returns the finding for which one of the item's rows is not written, "" for
-// none.
+// Blocked returns the finding for which one of the item's rows is not written, "" for none.
 func (x *Item) Blocked() string { return x.Accept.BlocksAny(x.Rows, x.Use) }
 
 // Template returns messages for a chat template (chat.Template) with the reason
@@ -77,8 +76,7 @@ func One[T any](row func(x *Item) (T, string)) func(*Item) []T {
 // noMessages is why a trajectory without messages is skipped.
 const noMessages = "no_messages"
 
-// EachRow returns a function that makes a row from each trajectory of an item that
-// has messages.
+// EachRow returns a function that makes a row from each trajectory of an item that has messages.
 func EachRow[T any](row func(t *formats.Trajectory, x *Item) T) func(*Item) []T {
 	return func(x *Item) (out []T) {
 		for i := range x.Rows {

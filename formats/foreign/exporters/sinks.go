@@ -28,8 +28,7 @@ func Lines[T any](rows func(*Item) []T) func(io.Writer) Sink {
 	})
 }
 
-// RawLines is Lines for a function that appends its own lines and returns their
-// number.
+// RawLines is Lines for a function that appends its own lines and returns their number.
 func RawLines(add func(dst []byte, x *Item) ([]byte, int64, error)) func(io.Writer) Sink {
 	return func(out io.Writer) Sink { return &lines{out: out, add: add} }
 }
@@ -48,8 +47,7 @@ func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) 
 	}
 }
 
-// maxBuffer is how large a buffer is kept for the next item: each format of an export
-// keeps one.
+// maxBuffer is how large a buffer is kept for the next item: each format of an export keeps one.
 const maxBuffer = 4 << 20
 
 type lines struct {

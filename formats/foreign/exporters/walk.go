@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
-// Walk iterates over the groups of a batch and its tables once for all formats.
-// Close it.
+// Walk iterates over the groups of a batch and its tables once for all formats. Close it.
 type Walk struct {
 	chosen  trainset.Imitated
 	top     bool // some format is made from the best members

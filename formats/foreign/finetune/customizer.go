@@ -71,8 +71,7 @@ func CustomizerPreferenceOf(pair trainset.Preference) (p CustomizerPreference, r
 	return p, ""
 }
 
-// Conversation is a row of supervised training: every assistant message in it
-// is trained on.
+// Conversation is a row of supervised training: every assistant message in it is trained on.
 type Conversation struct {
 	Messages []chat.Message  `json:"messages"`
 	Tools    json.RawMessage `json:"tools,omitempty"`

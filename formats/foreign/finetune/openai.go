@@ -15,8 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 )
 
-// OpenAIMessage is a chat message. Content is null when there are tool calls and no
-// text.
+// OpenAIMessage is a chat message. Content is null when there are tool calls and no text.
 type OpenAIMessage struct {
 	Role       string          `json:"role"`
 	Content    *string         `json:"content"`
@@ -37,8 +36,7 @@ const (
 // openAIHolds are the fields that the service's messages have a place for.
 const openAIHolds = chat.HoldsName | chat.HoldsTools
 
-// sound returns the reason for which every service would refuse the messages,
-// "" if there is none.
+// sound returns the reason for which every service would refuse the messages, "" if there is none.
 func sound(messages []OpenAIMessage) string {
 	calls := map[string]bool{}
 	for _, m := range messages {

@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// Conversation builds the messages, calls and tool sets of a trajectory. Its
-// zero value is empty.
+// Conversation builds the messages, calls and tool sets of a trajectory. Its zero value is empty.
 type Conversation struct {
 	Messages []formats.Message
 	Calls    []formats.Call
@@ -24,8 +23,7 @@ type Conversation struct {
 	followed []followed        // by 1 + the index of the message before
 }
 
-// Offer sets the tools that the following calls offer: a JSON array of
-// definitions, "" for none.
+// Offer sets the tools that the following calls offer: a JSON array of definitions, "" for none.
 func (c *Conversation) Offer(tools string) {
 	if c.tools = 0; tools == "" {
 		return
@@ -40,8 +38,7 @@ func (c *Conversation) Offer(tools string) {
 	c.tools = c.sets[tools]
 }
 
-// Continue sets the message after which the next one is added; -1 begins another
-// root.
+// Continue sets the message after which the next one is added; -1 begins another root.
 func (c *Conversation) Continue(message int) { c.at = int32(message) + 1 }
 
 // Input adds a message that the model did not generate, and returns its index.
@@ -115,8 +112,7 @@ func (t *Times) Add(micros int64) {
 	t.Done = max(t.Done, micros)
 }
 
-// Why a message begins another branch (column messages.branch), as rollout's
-// recorder names it.
+// Why a message begins another branch (column messages.branch), as rollout's recorder names it.
 const (
 	BranchSubagent = "subagent" // another first message: a subagent, or a new conversation
 	BranchHistory  = "history"  // earlier messages were changed or left out: compaction, edits, a step back

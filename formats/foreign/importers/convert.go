@@ -23,8 +23,7 @@ func (f *Format) Convert(r Record) (p Parsed) {
 	return p
 }
 
-// Convert sets the items or the error of p, whose record is in a format; see
-// Format.Convert.
+// Convert sets the items or the error of p, whose record is in a format; see Format.Convert.
 func (p *Parsed) Convert(f *Format) {
 	defer func() {
 		if v := recover(); v != nil {

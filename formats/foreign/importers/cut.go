@@ -79,8 +79,7 @@ func ReadDocument(f File) ([]byte, error) {
 	return data, nil
 }
 
-// ByExtension cuts files of some extensions in their own way, and others as
-// otherwise does.
+// ByExtension cuts files of some extensions in their own way, and others as otherwise does.
 func ByExtension(otherwise Cut, own map[string]Cut) Cut {
 	return func(f File, yield func(Record) bool) error {
 		if cut, ok := own[records.Extension(f.Name)]; ok {

@@ -71,8 +71,7 @@ func (b *builder) steps(field string, list []byte) {
 	})
 }
 
-// call adds a call and its answer. results are those of tools that are in no
-// prompt yet.
+// call adds a call and its answer. results are those of tools that are in no prompt yet.
 func (b *builder) call(c *Call, results map[string][]byte) {
 	if c.End == nil {
 		b.unanswered++
@@ -165,8 +164,7 @@ func (b *builder) between(h head, end *Step, results map[string][]byte) (out []*
 	return out
 }
 
-// results adds the results of tools after the answer that called them, in the
-// order of its calls.
+// results adds the results of tools after the answer that called them, in the order of its calls.
 func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	asked := &b.Messages[h.at]
 	at := func(s *Step) int {
@@ -187,8 +185,7 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	}
 }
 
-// printed returns a Python value that was printed as JSON; a text that is none as
-// it is.
+// printed returns a Python value that was printed as JSON; a text that is none as it is.
 func printed(text string) string {
 	if v, ok := python(text); ok {
 		return string(v)
@@ -198,8 +195,7 @@ func printed(text string) string {
 
 const callsMark = "\n\nTool calls: "
 
-// printedCalls returns the tool calls that NAT prints after the text of an
-// answer.
+// printedCalls returns the tool calls that NAT prints after the text of an answer.
 func printedCalls(output json.RawMessage) []formats.ToolCall {
 	text := jsontext.AnyText(output)
 	at := strings.LastIndex(text, callsMark)

@@ -54,8 +54,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	return nil, errors.New("it has no responses_create_params: it is not a rollout")
 }
 
-// maxHeld bounds the memory for rollouts of which calls are still to come.
-// Tests reduce it.
+// maxHeld bounds the memory for rollouts of which calls are still to come. Tests reduce it.
 var maxHeld = importers.MaxDocument
 
 // cut makes one record of a rollout: of a line, or of all lines of token capture
@@ -101,8 +100,7 @@ func cut(f importers.File, yield func(importers.Record) bool) error {
 	return nil
 }
 
-// count returns the number of calls of each rollout that the lines of token
-// capture have.
+// count returns the number of calls of each rollout that the lines of token capture have.
 func count(f importers.File) (map[string]int, error) {
 	calls := map[string]int{}
 	return calls, importers.Rows(f, func(r importers.Record) bool {
@@ -205,8 +203,7 @@ func sampling(params jsontext.Object) string {
 var inputs = []string{"expected", "ground_truth", "answer", "question", "problem", "verifier_metadata", "instance_id",
 	"task_id", "uuid"}
 
-// example returns the row of the task, as far as a rollout tells it from what the
-// verifier added.
+// example returns the row of the task, as far as a rollout tells it from what the verifier added.
 func example(params, o jsontext.Object) string {
 	row := jsontext.Object{{Key: "responses_create_params", Raw: value.Without(params).Bytes()}}
 	for _, f := range o {

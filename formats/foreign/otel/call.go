@@ -58,8 +58,7 @@ func readCall(s *sourceSpan) *call {
 	return c
 }
 
-// model returns the model of a call, by the name that the response has if it is
-// known.
+// model returns the model of a call, by the name that the response has if it is known.
 func (s *sourceSpan) model() string {
 	return s.text("gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model",
 		"llm.request.model_name", "langfuse.observation.model.name")
@@ -85,8 +84,7 @@ func (s *sourceSpan) failure() string {
 	return kind + ": " + text
 }
 
-// content reads the prompt and the answers, from the first convention that the
-// span has.
+// content reads the prompt and the answers, from the first convention that the span has.
 func (c *call) content(s *sourceSpan) {
 	a := s.attrs
 	for _, read := range []func(){
@@ -133,8 +131,7 @@ func (c *call) current(s *sourceSpan) {
 	c.answers = readMessages("gen_ai.output.messages", s.attrs.Get("gen_ai.output.messages"), "assistant")
 }
 
-// ofEvents reads the events, or log records, of the conventions before 1.37: one
-// for each message.
+// ofEvents reads the events, or log records, of the conventions before 1.37: one for each message.
 func (c *call) ofEvents(s *sourceSpan) {
 	for _, e := range s.events {
 		to, v, role := &c.prompt, []byte(nil), ""
@@ -229,8 +226,7 @@ func request(v []byte) []byte {
 	return v
 }
 
-// response returns the messages of a response: those of its choices, or the
-// value.
+// response returns the messages of a response: those of its choices, or the value.
 func response(v []byte) []byte {
 	v = decoded(v)
 	o := jsontext.ParseObject(v)
@@ -281,8 +277,7 @@ func count(a jsontext.Object, names ...string) int32 {
 	return 0
 }
 
-// settings are the names of request parameters that differ from those of the
-// chat completions API.
+// settings are the names of request parameters that differ from those of the chat completions API.
 var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream",
 	"stream": "stream", "type": "", "model": "", "encoding_formats": ""}
 

@@ -185,8 +185,7 @@ func openInferencePart(c *value.Content, n *node) {
 	}
 }
 
-// openLLMetry reads the messages of the attributes gen_ai.prompt.N and
-// gen_ai.completion.N.
+// openLLMetry reads the messages of the attributes gen_ai.prompt.N and gen_ai.completion.N.
 func openLLMetry(n *node, role string) (out []sourceMessage) {
 	for _, item := range n.list() {
 		m := newMessage(cmp.Or(item.text("role"), role))

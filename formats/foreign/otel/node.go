@@ -17,8 +17,7 @@ type node struct {
 	kids map[string]*node
 }
 
-// under returns the node of the attributes that begin with a name; nil without
-// any.
+// under returns the node of the attributes that begin with a name; nil without any.
 func under(attrs jsontext.Object, name string) *node {
 	var n *node
 	for _, f := range attrs {

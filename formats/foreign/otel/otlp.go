@@ -13,8 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Request is a request to a collector: spans of one resource. It is encoded as JSON
-// or by Protobuf.
+// Request is a request to a collector: spans of one resource. It is encoded as JSON or by Protobuf.
 type Request struct {
 	Resource []Attribute // besides service.name
 	Spans    []Span

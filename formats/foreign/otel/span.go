@@ -20,8 +20,7 @@ const (
 	kindOther = "other"
 )
 
-// sourceSpan is a span of any source; its attributes have the names of the
-// conventions.
+// sourceSpan is a span of any source; its attributes have the names of the conventions.
 type sourceSpan struct {
 	id, parent, name string
 	kind             string

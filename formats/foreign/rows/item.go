@@ -58,8 +58,7 @@ func total(v []byte, rewards []formats.NamedReward) *float64 {
 	return &sum
 }
 
-// namedRewards returns an object of named rewards as the list that the column
-// is.
+// namedRewards returns an object of named rewards as the list that the column is.
 func namedRewards(v []byte) []byte {
 	var list [][]byte
 	for name, x := range jsontext.Members(v) {

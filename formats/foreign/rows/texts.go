@@ -60,8 +60,7 @@ func (r *row) object(v []byte) string {
 	return jsontext.Compact(object)
 }
 
-// whole reads a whole number. A time may be ISO 8601 text, as Parquet's
-// timestamps are.
+// whole reads a whole number. A time may be ISO 8601 text, as Parquet's timestamps are.
 func whole(to reflect.Value, path string, v []byte) {
 	text := value.Scalar(v)
 	if text == "" {

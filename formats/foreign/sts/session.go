@@ -37,8 +37,7 @@ type session struct {
 	reason  string
 }
 
-// input adds a message that the model did not generate after another one; -1
-// for a root.
+// input adds a message that the model did not generate after another one; -1 for a root.
 func (s *session) input(m formats.Message, parent int) int {
 	s.after(&m, parent)
 	return s.Input(m)

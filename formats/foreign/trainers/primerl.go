@@ -45,8 +45,7 @@ var PrimeRL = exporters.Format{
 // NoAdvantage is why a trajectory with sequences gives no micro batch.
 const NoAdvantage = "no_advantage"
 
-// environment is the name under which prime-rl's metrics have the tokens. "all" is
-// reserved.
+// environment is the name under which prime-rl's metrics have the tokens. "all" is reserved.
 const environment = "rollmill"
 
 // fields of a micro batch, in order; those from the tenth on may be nil.
@@ -125,8 +124,7 @@ func (b *batch) advantages(dst []byte) []byte {
 	return b.tokens(dst, b.s.Advantages, 1)
 }
 
-// tokens appends values of the response's tokens, and 0 for the prompt's; nil if there
-// are none.
+// tokens appends values of the response's tokens, and 0 for the prompt's; nil if there are none.
 func (b *batch) tokens(dst []byte, values []float32, weight float64) []byte {
 	if values == nil {
 		return msgp.AppendNil(dst)

@@ -21,8 +21,7 @@ func (c *Content) Text(v []byte) {
 	c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: v}}.Bytes())
 }
 
-// Read yields the parts of a content, a list of objects. It adds a content that is
-// a text.
+// Read yields the parts of a content, a list of objects. It adds a content that is a text.
 func (c *Content) Read(v []byte) iter.Seq2[jsontext.Object, []byte] {
 	return func(yield func(o jsontext.Object, part []byte) bool) {
 		if len(v) > 0 && v[0] == '"' {

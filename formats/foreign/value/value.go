@@ -158,8 +158,7 @@ func Micros(v []byte) int64 {
 	return int64(f * 1e6)
 }
 
-// The functions below read columns of a table, in which a value may also be a
-// text, as in CSV.
+// The functions below read columns of a table, in which a value may also be a text, as in CSV.
 
 // Truth returns a value that is true or false: a bool, a number, which is false
 // when it is 0, or one of them as text, as CSV has it. ok is false for others,

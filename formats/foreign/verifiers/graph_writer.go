@@ -110,8 +110,7 @@ func (g *graphWriter) offer(n int, tools []tool) {
 	g.nodes[n].Tools = tools
 }
 
-// repeat appends the path to a message again, as context without tokens, and
-// returns its last node.
+// repeat appends the path to a message again, as context without tokens, and returns its last node.
 func (g *graphWriter) repeat(leaf int) int {
 	parent := -1
 	for _, i := range g.t.Path(leaf) {

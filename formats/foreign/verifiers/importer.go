@@ -44,8 +44,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
 }
 
-// readEpisode converts the traces of a line. Without one, the episode failed before
-// an agent began.
+// readEpisode converts the traces of a line. Without one, the episode failed before an agent began.
 func readEpisode(r *importers.Record, o jsontext.Object) (out []importers.Item) {
 	list := must.List("traces", o.Get("traces"))
 	e := &shared{several: map[string]bool{}}

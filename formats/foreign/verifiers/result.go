@@ -113,8 +113,7 @@ func (s *steps) plain(o jsontext.Object) {
 	}
 }
 
-// messagesOf reads a list of messages, or a text: of the user, or of the model in
-// a completion.
+// messagesOf reads a list of messages, or a text: of the user, or of the model in a completion.
 func messagesOf(field string, v []byte) []importers.Read {
 	role := "user"
 	if field == "completion" {
@@ -192,8 +191,7 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 	}
 }
 
-// follow goes along the messages that are there already, and adds the rest of a
-// prompt.
+// follow goes along the messages that are there already, and adds the rest of a prompt.
 func (s *steps) follow(prompt []importers.Read) {
 	s.Continue(-1)
 	for _, m := range prompt {

@@ -135,8 +135,7 @@ func (f *File) Names() (out []string) {
 	return out
 }
 
-// Columns returns the paths of the leaves as users write them:
-// "messages.content".
+// Columns returns the paths of the leaves as users write them: "messages.content".
 func (f *File) Columns() []string {
 	var out []string
 	for _, n := range f.Leaves {

@@ -128,8 +128,7 @@ func (a *jsonScan) nextRowGroup() error {
 	return nil
 }
 
-// cursor returns a reader of a column chunk. The more columns there are, the
-// less it reads ahead.
+// cursor returns a reader of a column chunk. The more columns there are, the less it reads ahead.
 func (a *jsonScan) cursor(n *layout.Node, m *layout.ColumnMeta) *cursor {
 	start, end := layout.Span(m)
 	c := &cursor{Leaf: &layout.Leaf{Node: n, Name: layout.ColumnName(n.Path)}}

@@ -70,8 +70,7 @@ func shapeOf(n *layout.Node, path []string) (*shape, error) {
 	return listOf(&shape{node: n}, n, n, path)
 }
 
-// shapeOfOne returns the shape of a column, or of one element if the column is
-// repeated.
+// shapeOfOne returns the shape of a column, or of one element if the column is repeated.
 func shapeOfOne(n *layout.Node, path []string) (*shape, error) {
 	s := &shape{node: n}
 	if n.Leaf >= 0 {
@@ -102,8 +101,7 @@ func shapeOfOne(n *layout.Node, path []string) (*shape, error) {
 	return s, s.add(n.Children, path, nil)
 }
 
-// listOf makes s a list of the repeated node: element is that node itself or
-// the one column in it.
+// listOf makes s a list of the repeated node: element is that node itself or the one column in it.
 func listOf(s *shape, repeated, element *layout.Node, path []string) (*shape, error) {
 	s.kind, s.repeated = shapeList, repeated
 	of := shapeOf
