@@ -1,8 +1,11 @@
-// Package excerpt shortens texts for messages and pages. It is not for texts that are stored in
+// Package excerpt shortens texts for messages and pages, and breaks them into lines. It is not for texts that are stored in
 // rows, because digests cover these.
 package excerpt
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 const mark = "…"
 
@@ -33,3 +36,19 @@ func End(text string, n int) string {
 }
 
 func short(text string, n int) bool { return len(text) <= n || utf8.RuneCountInString(text) <= n }
+
+// Wrap joins words to lines of at most width characters, the first of which has at most first. A
+// longer word has a line of its own.
+func Wrap(words []string, width, first int) []string {
+	lines, room := []string{""}, first
+	for _, word := range words {
+		last := len(lines) - 1
+		used := utf8.RuneCountInString(lines[last])
+		if used > 0 && used+1+utf8.RuneCountInString(word) > room {
+			lines, room = append(lines, word), width
+			continue
+		}
+		lines[last] = strings.TrimLeft(lines[last]+" "+word, " ")
+	}
+	return lines
+}

@@ -28,7 +28,7 @@ var (
 	generation = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0; forks go on counting"}
 	forkedFrom = Column{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` were answered as they " +
 		"were recorded; it is in the same rollouts, or in the input `origins` that their manifest names", Null: "it is no fork", Since: "2.3"}
-	forkCall = Column{Path: "fork_call", Type: i32, Meaning: "index in the calls of that trajectory of the first call that was sampled anew",
+	forkCall = Column{Path: "fork_call", Type: i32, Meaning: "index in the calls of that trajectory of the first call that was sampled again",
 		Null: forkedFrom.Null, Since: "2.3"}
 	status       = Column{Path: "status", Type: str, Meaning: oneOf(outcomes.Statuses)}
 	statusOfBase = Column{Path: "status", Type: str,
@@ -148,7 +148,7 @@ var messageColumns = slices.Concat(
 			Heavy: true},
 		{Path: "prefix_break", Type: str,
 			Meaning: "why the prompt does not begin with the prompt and tokens of the nearest sampled ancestor: reasoning " +
-				"(earlier reasoning was left out), arguments (tool arguments were written anew; not in new datasets), " +
+				"(earlier reasoning was left out), arguments (tool arguments were rewritten; not in new datasets), " +
 				"content (the agent changed its own earlier message), template (the same messages, rendered otherwise), " +
 				"unknown (the ancestor's ids are not known)", Null: "it does, or there is nothing to compare"},
 	},
@@ -348,7 +348,7 @@ var plannedColumns = []Column{
 	{Path: "first_generation", Type: i32, Meaning: "the number of the first of them, in this epoch"},
 	{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` are repeated, not sampled",
 		Null: "attempts from the start", Since: "2.3"},
-	{Path: "fork_call", Type: i32, Meaning: "index in its calls of the first that is sampled anew", Null: "attempts from the start", Since: "2.3"},
+	{Path: "fork_call", Type: i32, Meaning: "index in its calls of the first that is sampled again", Null: "attempts from the start", Since: "2.3"},
 	{Path: "reason", Type: str, Meaning: "why: " + oneOf(decision.PlanReasons)},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward"},

@@ -62,7 +62,7 @@ func (s *AdvantageSize) After(shift, divisor float64) float64 {
 // Any reports whether there is anything that could train.
 func (s *AdvantageSize) Any() bool { return s.Own || s.Parts > 0 || s.Loss }
 
-// Training says whether training gets anything from trajectories.
+// Training is whether training gets anything from trajectories.
 type Training int32
 
 // The values are by the advantages that are handed over, which are at most AdvantageTolerance of

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -65,7 +64,7 @@ func (r Report) uses() string {
 	var b strings.Builder
 	for i, cells := range table {
 		before := fmt.Sprintf("%-*s  %-*s  ", widths[0], cells[0], widths[1], cells[1])
-		for _, text := range wrapped(blocked[i], width-len(before)) {
+		for _, text := range excerpt.Wrap(blocked[i], width-len(before), width-len(before)) {
 			b.WriteString(strings.TrimRight(before+text, " ") + "\n")
 			before = strings.Repeat(" ", len(before))
 		}
@@ -101,28 +100,10 @@ func (f limit) write(b *strings.Builder) {
 // paragraph writes a text with an indent.
 func paragraph(b *strings.Builder, text string) {
 	indent := "  "
-	for _, line := range wrapped(strings.Fields(text), width-len("    ")) {
+	for _, line := range excerpt.Wrap(strings.Fields(text), width-len("    "), width-len("    ")) {
 		b.WriteString(indent + line + "\n")
 		indent = "    "
 	}
-}
-
-// wrapped returns lines of at most n characters; at least one.
-func wrapped(words []string, n int) []string {
-	lines := []string{""}
-	for _, word := range words {
-		word = ending(word, n)
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= n:
-			*last += " " + word
-		default:
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }
 
 // ending returns the last n characters of a text from a file's name, on one

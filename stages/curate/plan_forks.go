@@ -13,7 +13,7 @@ import (
 )
 
 // Where --plan-forks forks trajectories. A point is a call that trains and is not the
-// trajectory's first: that call and those after it are sampled anew.
+// trajectory's first: that call and those after it are sampled again.
 const (
 	ForkEven       = "even"       // evenly over the answers of the main path (VinePPO, arXiv 2410.01679)
 	ForkDifference = "difference" // after the first answer that no other attempt of the group has

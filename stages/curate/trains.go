@@ -34,7 +34,7 @@ func (src *input) findTraining(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// training says whether training gets anything from some members of a group.
+// training reports whether training gets anything from some members of a group.
 func (src *input) training(g *Group, members []formats.Member, some []int) training.Training {
 	var size training.AdvantageSize
 	for _, i := range some {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rollmill/rollmill/formats/excerpt"
 )
 
 // The widths of help, in characters.
@@ -23,7 +25,7 @@ func WriteRows(b *strings.Builder, heading string, rows [][2]string) {
 	}
 	fmt.Fprintf(b, "\n%s:\n", heading)
 	for _, r := range rows {
-		lines := wrapped(r[1], helpWidth-width-4, helpWidth-4-max(width, utf8.RuneCountInString(r[0])))
+		lines := excerpt.Wrap(strings.Fields(r[1]), helpWidth-width-4, helpWidth-4-max(width, utf8.RuneCountInString(r[0])))
 		fmt.Fprintf(b, "  %-*s  %s\n", width, r[0], lines[0])
 		for _, line := range lines[1:] {
 			fmt.Fprintf(b, "  %*s  %s\n", width, "", line)
@@ -34,26 +36,10 @@ func WriteRows(b *strings.Builder, heading string, rows [][2]string) {
 // WriteWrapped writes a text after a label. Further lines are indented.
 func WriteWrapped(b *strings.Builder, label, text string) {
 	indent := strings.Repeat(" ", len(label)-len(strings.TrimLeft(label, " "))+2)
-	for i, line := range wrapped(text, helpWidth-len(indent), helpWidth-utf8.RuneCountInString(label)) {
+	for i, line := range excerpt.Wrap(strings.Fields(text), helpWidth-len(indent), helpWidth-utf8.RuneCountInString(label)) {
 		if i > 0 {
 			label = indent
 		}
 		fmt.Fprintf(b, "%s%s\n", label, line)
 	}
-}
-
-// wrapped breaks a text at blanks into lines of at most width characters, the first
-// of which has at most first. A longer word has a line of its own.
-func wrapped(text string, width, first int) []string {
-	lines, room := []string{""}, first
-	for _, word := range strings.Fields(text) {
-		last := len(lines) - 1
-		used := utf8.RuneCountInString(lines[last])
-		if used > 0 && used+1+utf8.RuneCountInString(word) > room {
-			lines, room = append(lines, word), width
-			continue
-		}
-		lines[last] = strings.TrimLeft(lines[last]+" "+word, " ")
-	}
-	return lines
 }

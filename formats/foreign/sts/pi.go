@@ -226,7 +226,7 @@ func (p *pi) header(l *line) {
 func (p *pi) column(key string, v []byte) bool {
 	row := &p.found.Row
 	switch key {
-	case "harness", "run", "group_id": // run and groups are given anew
+	case "harness", "run", "group_id": // run and groups are assigned again
 	case "name", "example_id":
 		row.ExampleID = must.Text(key, v)
 	case "epoch":

@@ -128,7 +128,7 @@ func NoLogprob(l float32) bool { return validate.Floored([]float32{l}) == 0 }
 // breaks are the causes of prefix breaks that rollout records, with what they mean.
 var breaks = map[string]string{
 	"reasoning": "earlier reasoning was left out of the prompt",
-	"arguments": "the arguments of an earlier tool call were written anew",
+	"arguments": "the arguments of an earlier tool call were rewritten",
 	"content":   "the agent changed an earlier answer",
 	"template":  "the chat template rendered the same messages otherwise",
 	"unknown":   "the token ids of the earlier answer are not known",

@@ -52,7 +52,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	}
 	if d.plain() {
 		stats.Notes = append(stats.Notes,
-			"this server trains on the text alone: it is tokenized anew, and neither the token ids nor the logprobs of "+
+			"this server trains on the text alone: it is tokenized again, and neither the token ids nor the logprobs of "+
 				"what was sampled count")
 	}
 	return stats, nil

@@ -7,7 +7,7 @@
 // context, and its answer has the logprobs. The forms of LangChain, LlamaIndex
 // and ADK are recognised by their fields. The calls make a tree.Tree, where
 // an answer continues although it came back without its reasoning or with its
-// arguments written anew. Tool results, repeated turns and parallel agents are
+// arguments rewritten. Tool results, repeated turns and parallel agents are
 // kept; the toolkit's own parsers lose them: they fold all steps into one list,
 // drop a repeated message, and give tool calls no ids.
 //

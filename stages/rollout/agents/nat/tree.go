@@ -80,7 +80,7 @@ func (b *builder) complete(parent int, id string, m *formats.Message) {
 }
 
 // same reports whether a message of a prompt is a known one: an answer comes
-// back without its reasoning, and with its arguments written anew.
+// back without its reasoning, and with its arguments rewritten.
 func same(known, m *formats.Message) bool {
 	return known.Role == m.Role && known.Content == m.Content && known.ContentParts == m.ContentParts &&
 		known.ToolCallID == m.ToolCallID && slices.EqualFunc(known.ToolCalls, m.ToolCalls, tree.SameCall)
