@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/group"
@@ -77,3 +78,12 @@ func (o Options) Validate() error {
 	}
 	return nil
 }
+
+func (o Options) stageDone(e int, r stages.Report) {
+	if o.StageDone != nil {
+		o.StageDone(e, r)
+	}
+}
+
+// layout returns the URIs of the run's datasets.
+func (o Options) layout() run.Layout { return run.Layout{Root: o.Root} }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/pipelines/look/history"
-	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -76,12 +75,3 @@ func otherSettings(err error) error {
 		"a run keeps the settings, programs and examples that it began with: undo the change, or begin another run with "+
 			"another --root (root in the config file)", "%w", err)
 }
-
-func (o Options) stageDone(e int, r stages.Report) {
-	if o.StageDone != nil {
-		o.StageDone(e, r)
-	}
-}
-
-// layout returns the URIs of the run's datasets.
-func (o Options) layout() run.Layout { return run.Layout{Root: o.Root} }

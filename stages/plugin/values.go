@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/kballard/go-shellquote"
 	"go.yaml.in/yaml/v4"
 )
-
-func anyText(text string) (string, error)     { return text, nil }
-func parseInt64(text string) (int64, error)   { return strconv.ParseInt(text, 0, 64) }
-func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 var errKeyValue = errors.New("write it as KEY=VALUE")
 
