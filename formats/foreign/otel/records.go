@@ -2,12 +2,9 @@ package otel
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -322,33 +319,4 @@ func (x *index) add(trace string, p piece) {
 		x.order = append(x.order, trace)
 	}
 	x.traces[trace] = append(x.traces[trace], p)
-}
-
-// first returns the first member that is there and not null.
-func first(o jsontext.Object, keys ...string) []byte {
-	for _, k := range keys {
-		if o.Has(k) {
-			return o.Get(k)
-		}
-	}
-	return nil
-}
-
-func traceID(v []byte) string { return id(v, 16) }
-func spanID(v []byte) string  { return id(v, 8) }
-
-// id returns an id as OTLP writes it, in hexadecimal digits. protobuf's own JSON
-// has base64, the console exporter a prefix. An id of another form is returned
-// unchanged.
-func id(v []byte, bytes int) string {
-	text := strings.TrimPrefix(jsontext.Unquote(v), "0x")
-	if len(text) == 2*bytes {
-		return strings.ToLower(text)
-	}
-	if len(text) == base64.StdEncoding.EncodedLen(bytes) {
-		if b, err := base64.StdEncoding.DecodeString(text); err == nil && len(b) == bytes {
-			return hex.EncodeToString(b)
-		}
-	}
-	return text
 }

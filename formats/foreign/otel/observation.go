@@ -1,0 +1,63 @@
+package otel
+
+import (
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/foreign/must"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// readObservation reads an observation of Langfuse, with the names of its columns
+// or of its interface, as a span.
+func readObservation(raw []byte) *sourceSpan {
+	o := must.Object("an observation", raw)
+	s := &sourceSpan{id: spanID(o.Get("id")), parent: spanID(first(o, "parent_observation_id", "parentObservationId")),
+		name:  must.Text("name", o.Get("name")),
+		start: value.Micros(first(o, "start_time", "startTime")), end: value.Micros(first(o, "end_time", "endTime"))}
+	s.failed = must.Text("level", o.Get("level")) == "ERROR"
+	s.message = must.Text("status_message", first(o, "status_message", "statusMessage"))
+	usage := jsontext.ParseObject(decoded(first(o, "usage_details", "usageDetails", "usage")))
+	for _, f := range o {
+		name := ""
+		switch f.Key {
+		case "id", "trace_id", "traceId", "parent_observation_id", "parentObservationId", "name", "start_time", "startTime",
+			"end_time", "endTime", "status_message", "statusMessage":
+			continue
+		case "type":
+			name = "langfuse.observation.type"
+		case "input", "output":
+			name = "langfuse.observation." + f.Key
+		case "provided_model_name", "providedModelName", "model":
+			name = "gen_ai.request.model"
+		case "model_parameters", "modelParameters":
+			name = "langfuse.observation.model.parameters"
+		case "session_id", "sessionId":
+			name = "session.id"
+		case "metadata":
+			for key, v := range jsontext.Members(decoded(f.Raw)) {
+				s.attrs = append(s.attrs, jsontext.Member{Key: "metadata." + string(key), Raw: v})
+			}
+			continue
+		default:
+			name = "langfuse." + f.Key
+		}
+		if text := string(f.Raw); text != "null" && text != `""` {
+			s.attrs.Set(name, f.Raw)
+		}
+	}
+	for _, u := range [][]string{
+		{"gen_ai.usage.input_tokens", "input", "input_tokens", "promptTokens", "prompt_tokens"},
+		{"gen_ai.usage.output_tokens", "output", "output_tokens", "completionTokens", "completion_tokens"},
+		{"gen_ai.usage.cache_read.input_tokens", "input_cached_tokens", "cache_read_input_tokens"},
+		{"gen_ai.usage.cache_creation.input_tokens", "cache_creation_input_tokens", "input_cache_creation"},
+	} {
+		if v := first(usage, u[1:]...); v != nil {
+			s.attrs.Set(u[0], v)
+		}
+	}
+	if strings.EqualFold(jsontext.Unquote(o.Get("type")), "EVENT") {
+		s.kind = kindOther
+	}
+	return s
+}
