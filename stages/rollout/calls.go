@@ -60,13 +60,13 @@ func (r *runner) readCalls(ctx context.Context, shard *shards.Shard, before *dat
 			return err
 		}
 		r.spending.Call(c.Answered.Call)
-		at, ok, err := r.opts.locate(done.tasks, finished{Run: r.opts.Run, ExampleID: c.ExampleID,
+		task, slot, ok, err := r.opts.locate(done.tasks, finished{Run: r.opts.Run, ExampleID: c.ExampleID,
 			Epoch: int32(r.opts.AtEpoch()), Generation: c.Generation})
 		if err != nil {
 			return err
 		}
-		if ok && c.Attempt > done.attempts(at.slot) {
-			id := r.opts.id(c.ExampleID, c.Generation, done.tasks.At(at.task).Fork(c.Generation))
+		if ok && c.Attempt > done.attempts(slot) {
+			id := r.opts.id(c.ExampleID, c.Generation, done.tasks.At(task).Fork(c.Generation))
 			r.calls.earlier[id] = append(r.calls.earlier[id], c.Answered)
 		}
 	}
@@ -96,11 +96,11 @@ func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *
 			if !slices.Contains(notTheAgents, t.FailureClass) && (n == 0 || t.Calls[n-1].Error == "") { // an agent may end because a call failed
 				continue
 			}
-			at, ok, err := r.opts.locate(done.tasks, keyOf(t))
+			_, slot, ok, err := r.opts.locate(done.tasks, keyOf(t))
 			if err != nil {
 				return err
 			}
-			if ok && done.failed[at.slot] == t.Attempts {
+			if ok && done.failed[slot] == t.Attempts {
 				r.calls.earlier[t.TrajectoryID] = slices.DeleteFunc(recorder.AnsweredOf(t), func(a recorder.Answered) bool {
 					return t.Repeats(int(a.Index)) // its origin has it
 				})

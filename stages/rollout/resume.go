@@ -108,11 +108,11 @@ func (o Options) eachFinished(t planning.Tasks, rows iter.Seq2[*finished, error]
 		if err != nil {
 			return err
 		}
-		at, ok, err := o.locate(t, *row)
+		_, slot, ok, err := o.locate(t, *row)
 		if err != nil {
 			return err
 		}
-		f(row, at.slot, ok)
+		f(row, slot, ok)
 	}
 	return nil
 }
@@ -171,24 +171,17 @@ func (r *runner) othersWork(ctx context.Context) bool {
 	return false
 }
 
-// located is a row's task, and its attempt's slot.
-type located struct {
-	task int
-	slot int64
-}
-
-// locate finds the attempt that made a row; ok is false if it is not among the
-// tasks.
-func (o Options) locate(t planning.Tasks, row finished) (at located, ok bool, err error) {
+// locate finds the task and the slot of the attempt that made a row; ok is false if it is not
+// among the tasks.
+func (o Options) locate(t planning.Tasks, row finished) (i int, slot int64, ok bool, err error) {
 	if row.Run != o.Run {
-		return at, false, nil
+		return 0, 0, false, nil
 	}
-	if at.task, ok, err = o.taskOf(t, row.ExampleID, row.Epoch); !ok || err != nil {
-		return at, false, err
+	if i, ok, err = o.taskOf(t, row.ExampleID, row.Epoch); !ok || err != nil {
+		return 0, 0, false, err
 	}
-	task := t.At(at.task)
-	at.slot = task.Slot + int64(row.Generation-task.First)
-	return at, row.Generation >= task.First && row.Generation < task.First+task.N, nil
+	task := t.At(i)
+	return i, task.Slot + int64(row.Generation-task.First), row.Generation >= task.First && row.Generation < task.First+task.N, nil
 }
 
 // taskOf finds the task of an example.

@@ -47,7 +47,7 @@ func TestWhatIsLeft(t *testing.T) {
 			case 1:
 				row.Epoch = 1
 			}
-			at, ok, err := o.locate(all, keyOf(&row))
+			_, slot, ok, err := o.locate(all, keyOf(&row))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestWhatIsLeft(t *testing.T) {
 			if !ok {
 				continue
 			}
-			done.add(at.slot, row.Status, row.Attempts)
+			done.add(slot, row.Status, row.Attempts)
 			if old, is := ends[m]; !is || old.Status == outcomes.StatusFailed {
 				row.Attempts = max(row.Attempts, old.Attempts)
 				ends[m] = row

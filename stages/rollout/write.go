@@ -59,7 +59,7 @@ func (w *writer) write(ctx context.Context, journal *journals.Journal[formats.Tr
 // rank the journal gives the first. A failure has a rank of its own, so that a
 // later attempt that succeeded is seen as well.
 func (w *writer) rank(t *formats.Trajectory) (int64, error) {
-	at, ok, err := w.o.locate(w.tasks, keyOf(t))
+	task, _, ok, err := w.o.locate(w.tasks, keyOf(t))
 	if err != nil {
 		return 0, err
 	}
@@ -67,7 +67,7 @@ func (w *writer) rank(t *formats.Trajectory) (int64, error) {
 		return 0, fmt.Errorf("rollout: the journal holds generation %d of example %q in epoch %d of run %q, which is not "+
 			"among the tasks", t.Generation, t.ExampleID, t.Epoch, t.Run)
 	}
-	return 2*int64(at.task) + int64(failed(*t)), nil
+	return 2*int64(task) + int64(failed(*t)), nil
 }
 
 // task writes the rows of one task, after the rows that precede them in the

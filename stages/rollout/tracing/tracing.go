@@ -42,7 +42,7 @@ type Sender struct {
 	log      *slog.Logger
 	client   remote.Client
 
-	queue chan queued
+	queue chan formats.Trajectory
 	ctx   context.Context // ends the requests
 	stop  context.CancelFunc
 	done  chan struct{}
@@ -54,11 +54,6 @@ type Sender struct {
 
 	sent, lost int64 // spans; run has these
 	warned     bool
-}
-
-type queued struct {
-	row  formats.Trajectory
-	size int64
 }
 
 // New returns a sender, or nil if the mode is "". An error is about the settings.
@@ -74,7 +69,7 @@ func New(s *Settings, log *slog.Logger) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Sender{target: t, resource: attributes, content: s.Mode == Content, log: log, queue: make(chan queued, maxQueued),
+	out := &Sender{target: t, resource: attributes, content: s.Mode == Content, log: log, queue: make(chan formats.Trajectory, maxQueued),
 		done: make(chan struct{})}
 	out.client = remote.Client{Name: "otel", Sign: func(r *http.Request) {
 		for name, value := range t.header {
@@ -96,16 +91,16 @@ func (s *Sender) Add(t formats.Trajectory) {
 	if s == nil {
 		return
 	}
-	q := queued{t, int64(rollout.Weight(&t))}
+	size := int64(rollout.Weight(&t))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	if s.bytes+q.size <= maxBytes || s.bytes == 0 {
+	if s.bytes+size <= maxBytes || s.bytes == 0 {
 		select {
-		case s.queue <- q:
-			s.bytes += q.size
+		case s.queue <- t:
+			s.bytes += size
 			return
 		default:
 		}
@@ -145,11 +140,11 @@ func (s *Sender) run() {
 	defer close(s.done)
 	var r otel.Request
 	size := 0
-	for q := range s.queue {
+	for t := range s.queue {
 		s.mu.Lock()
-		s.bytes -= q.size
+		s.bytes -= int64(rollout.Weight(&t))
 		s.mu.Unlock()
-		for _, span := range otel.Spans(&q.row, s.content, nil) {
+		for _, span := range otel.Spans(&t, s.content, nil) {
 			r.Spans = append(r.Spans, span)
 			if size += weigh(&span); size >= requestSize || len(r.Spans) == maxSpans {
 				s.send(r)
