@@ -171,12 +171,12 @@ func TestSettingsKnowWhatTheConfigExpanded(t *testing.T) {
 
 func TestNamesOfSecrets(t *testing.T) {
 	for _, name := range []string{"API_KEY", "ROLLMILL_JUDGE_API_KEY", "hf_token", "X-Amz-Signature", "sig", "key", "accessToken", "DB_PASSWORD",
-		"AWS_ACCESS_KEY_ID", "AZURE_STORAGE_CONNECTION_STRING"} {
+		"AWS_ACCESS_KEY_ID", "AZURE_STORAGE_CONNECTION_STRING", "DB_PASSWORDS", "COOKIES", "AUTHTOKEN", "CREDENTIALS"} {
 		if !Looks(name) {
 			t.Errorf("%q is not taken for a secret's name", name)
 		}
 	}
-	for _, name := range []string{"max_tokens", "stop_token", "return_token_ids", "region", "endpoint", "tokenizer", "API_KEY_FILE", "keyboard", "monkey",
+	for _, name := range []string{"max_tokens", "stop_token", "return_token_ids", "region", "endpoint", "tokenizer", "API_KEY_FILE", "keyboard", "monkey", "prompt_tokens", "sort_keys",
 		"PWD", "PATH", ""} {
 		if Looks(name) {
 			t.Errorf("%q is taken for a secret's name", name)
