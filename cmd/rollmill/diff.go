@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/diff"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
@@ -42,9 +43,11 @@ With --root it compares two datasets of each epoch, a line for each and their su
 
 type diffSettings struct {
 	diff.DiffOptions
-	Root, Plot string
-	Epochs     settings.EpochRange
-	Scores     []string
+	Root, Plot  string
+	Where, Sort string
+	Desc        bool
+	Epochs      settings.EpochRange
+	Scores      []string
 }
 
 func (o *diffSettings) Declare(d *plugin.Declarer) {
@@ -57,10 +60,17 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 		DefaultShown("all that have both").Common()
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").DefaultShown("the total; of groups the advantage")
 	d.String(&o.Where, "where", "compare only rows of A for which `EXPRESSION` is true, as in show --where")
-	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, and `N` examples that flipped")
+	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, or the first `N` by --sort, and `N` examples that flipped")
+	declareSort(d, &o.Sort, &o.Desc, "the changed rows", "how much they changed")
 	declareSolved(d, &o.Solved)
 	d.Heading(plugin.Output)
 	d.String(&o.Plot, "plot", "draw the comparison into this `FILE`: SVG if its name ends in .svg, otherwise PNG")
+}
+
+// declareSort declares the flags that sort a list of rows, as show --sort does.
+func declareSort(d *plugin.Declarer, sort *string, desc *bool, rows, otherwise string) {
+	d.String(sort, "sort", "sort "+rows+" by this `COLUMN`, or an expression, as in show --sort").DefaultShown(otherwise)
+	d.Bool(desc, "desc", "with --sort, sort the largest first")
 }
 
 func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
@@ -72,6 +82,10 @@ func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 	}
 	if o.Movers < 0 {
 		return cli.Usagef("0 shows none", "--movers %d is negative", o.Movers)
+	}
+	var err error
+	if o.Query, err = query.Parse(o.Where, o.Sort, o.Desc); err != nil {
+		return err
 	}
 	d, failed := o.diff(ctx)
 	if d == nil {

@@ -23,6 +23,7 @@ file, then from their own sections. The output is the mean reward and its spread
 pass@k, their confidence intervals over the examples, the tokens and seconds of all
 attempts per solved one, and which examples always or never passed. --json has the
 figures of each example; --slice adds a table by a field of the examples.
+There is no --sort: the tables are of examples, in the order of the scores.
 Failed trajectories are excluded and counted. With --in it measures existing scores.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/eval"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -41,7 +42,8 @@ the trainer, as train does, unless rollout.url and rollout.model are set.
 // trySettings are the settings of try itself; those of the stages are in their sections.
 type trySettings struct {
 	Attempts, Examples int
-	Policy             string
+	Policy, Sort       string
+	Desc               bool
 	settings.RunPlace
 }
 
@@ -52,6 +54,7 @@ func (c *trySettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").
 		DefaultShown("the run's last").WrittenToRows()
 	d.Include(&c.RunPlace)
+	declareSort(d, &c.Sort, &c.Desc, "the attempts", "their order")
 }
 
 func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
@@ -76,12 +79,15 @@ func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
 
 // options returns the options of the stages, as train makes them.
 func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string) (eval.TryOptions, error) {
-	o := eval.TryOptions{Folder: folder, Attempts: c.Attempts, Examples: c.Examples}
+	q, err := query.Parse("", c.Sort, c.Desc)
+	if err != nil {
+		return eval.TryOptions{}, err
+	}
+	o := eval.TryOptions{Folder: folder, Attempts: c.Attempts, Examples: c.Examples, Order: q.Order}
 	if err := o.Validate(); err != nil {
 		return o, err
 	}
 	run, _ := c.Both()
-	var err error
 	if o.Rollout, o.Score, _, err = sampleOptions(ctx, s, folder, func(r *rolloutSettings) {
 		r.RunPlace.Run, r.RunPlace.Root, r.PolicyURI = run, folder, cmp.Or(c.Policy, r.PolicyURI)
 	}); err != nil {

@@ -24,19 +24,27 @@ func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T
 // same string. The slice is reused between calls.
 func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string,
 	f func(first int64, rows []T) error) error {
+	first := r.First
+	return GroupsOf(each[T](ctx, d, table, r, 64), key, func(rows []T) error {
+		err := f(first, rows)
+		first += int64(len(rows))
+		return err
+	})
+}
+
+// GroupsOf is Groups for rows that are read already.
+func GroupsOf[T any](rows iter.Seq2[*T, error], key func(*T) string, f func([]T) error) error {
 	var group []T
 	var name string
-	first := r.First
-	for row, err := range each[T](ctx, d, table, r, 64) {
+	for row, err := range rows {
 		if err != nil {
 			return err
 		}
 		k := key(row)
 		if len(group) > 0 && k != name {
-			if err := f(first, group); err != nil {
+			if err := f(group); err != nil {
 				return err
 			}
-			first += int64(len(group))
 			group = group[:0]
 		}
 		name, group = k, append(group, *row)
@@ -44,7 +52,7 @@ func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key f
 	if len(group) == 0 {
 		return nil
 	}
-	return f(first, group)
+	return f(group)
 }
 
 // Each yields the rows of a range of a table ("": the dataset's own rows), in

@@ -36,6 +36,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
@@ -76,7 +77,8 @@ func (o MeasureOptions) Validate() error {
 	if math.IsNaN(o.Solved) || math.IsInf(o.Solved, 0) {
 		return fault.Errorf(fault.Usage, "give a finite number", "eval: a solved threshold of %v", o.Solved)
 	}
-	return nil
+	_, err := query.Parse(o.Where, "", false)
+	return err
 }
 
 // Run runs the agent on the examples, scores the trajectories and measures. If it

@@ -26,7 +26,6 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // TestFlatGroupsAreCountedAlike: group, curate with its plan, audit, report, try and refill count
@@ -64,7 +63,7 @@ func TestFlatGroupsAreCountedAlike(t *testing.T) {
 		e := &history.Epoch{}
 		e.Add("group", &in.Manifest, "")
 		var r TryResult
-		if err := r.read(ctx, o.Out.URI, watch.Budget{}); err != nil {
+		if err := r.read(ctx, o.Out.URI, TryOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		tries := int64(0)

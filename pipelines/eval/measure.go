@@ -3,13 +3,10 @@ package eval
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -51,11 +48,7 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	base, err := d.OpenBase(ctx)
-	if err != nil {
-		return nil, err
-	}
-	examples, models, err := read(ctx, d, base, o)
+	examples, models, err := read(ctx, d, o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,71 +80,40 @@ type example struct {
 	micros  int64          // that they took, added up
 }
 
-// light is what is read of a trajectory: the example only if slices are requested.
-type light struct {
-	Model            string `parquet:"model,optional,dict"`
-	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32  `parquet:"completion_tokens,delta"`
-	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
-	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
-	Example          string `parquet:"example"`
-}
-
 // read groups trajectories by example and epoch, and collects the models that
 // answered.
-func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
-	columns := []string{"model", "prompt_tokens", "completion_tokens", "started_at", "finished_at"}
+func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
+	columns := []string{"example_id", "epoch", "forked_from", "fork_call", "reward", "rewards.name", "rewards.value", "failure",
+		"model", "prompt_tokens", "completion_tokens", "started_at", "finished_at"}
 	if len(o.Slices) > 0 {
 		columns = append(columns, "example")
 	}
-	has, err := query.Matching(ctx, d, o.Where)
-	if err != nil {
-		return nil, nil, err
-	}
-	lights, err := dataset.NewReaderOf[light](ctx, base, base.All(), columns)
-	if err != nil {
-		return nil, nil, err
-	}
-	next, stop := iter.Pull2(lights.Each(64))
-	defer stop()
 	var out []*example
 	models := map[string]bool{}
-	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
-		return formats.GroupOf(s.ExampleID, int(s.Epoch), s.ForkedFrom, s.ForkCall)
-	}, func(first int64, rows []formats.Score) error {
+	all := query.Rows(ctx, d, query.Query{Where: o.Where}, columns...)
+	err := dataset.GroupsOf(all, (*query.Row).Group, func(rows []query.Row) error {
 		e := &example{id: rows[0].ExampleID, epoch: int(rows[0].Epoch), named: map[string][]*float64{}}
 		for i := range rows {
-			l, err, more := next()
-			if err == nil && !more {
-				err = errors.New("the trajectories end before their scores do")
+			r := &rows[i]
+			if r.Model != "" {
+				models[r.Model] = true
 			}
-			if err != nil {
-				return err
-			}
-			if !has(first + int64(i)) {
-				continue
-			}
-			if l.Model != "" {
-				models[l.Model] = true
-			}
-			if e.fields == nil && l.Example != "" {
-				if err := json.Unmarshal([]byte(l.Example), &e.fields); err != nil {
-					invalid := fault.Invalid(base.URI(), "", err, "the example is not a JSON object")
-					invalid.Row = first
-					return invalid
+			if e.fields == nil && r.Example != "" {
+				if err := json.Unmarshal([]byte(r.Example), &e.fields); err != nil {
+					return fault.Invalid(d.URI(), "", err, "the example is not a JSON object").InRow(r.Number)
 				}
 			}
-			e.rewards = append(e.rewards, clone(rows[i].Reward))
-			if rows[i].Failure == outcomes.RewardTrajectory {
+			e.rewards = append(e.rewards, clone(r.Reward))
+			if r.Failure == outcomes.RewardTrajectory {
 				e.failed++
 			}
-			for _, r := range rows[i].Rewards {
-				e.named[r.Name] = append(e.named[r.Name], clone(r.Value))
+			for _, named := range r.Rewards {
+				e.named[named.Name] = append(e.named[named.Name], clone(named.Value))
 			}
-			e.tokens += int64(l.PromptTokens) + int64(l.CompletionTokens)
-			e.micros += max(0, l.FinishedAt-l.StartedAt)
+			e.tokens += int64(r.PromptTokens) + int64(r.CompletionTokens)
+			e.micros += max(0, r.FinishedAt-r.StartedAt)
 		}
-		if rows[0].ForkCall == nil && len(e.rewards) > 0 { // a fork is no attempt at its example
+		if rows[0].ForkCall == nil { // a fork is no attempt at its example
 			out = append(out, e)
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -32,9 +33,10 @@ import (
 // TryOptions are the settings of the stages as a run has them.
 type TryOptions struct {
 	stages.Env
-	Folder   string // for the datasets of the stages; the caller removes it
-	Attempts int    // at each example
-	Examples int    // how many, from the first on
+	Folder   string      // for the datasets of the stages; the caller removes it
+	Attempts int         // at each example
+	Examples int         // how many, from the first on
+	Order    query.Order // of the attempts in the result
 
 	Rollout rollout.Options
 	Score   score.Options
@@ -93,7 +95,7 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 			return nil, fmt.Errorf("%s: %w", stage.name, err)
 		}
 	}
-	if err := result.read(ctx, at("group"), o.Rollout.Budget); err != nil {
+	if err := result.read(ctx, at("group"), o); err != nil {
 		return nil, err
 	}
 	spent := s.Judging.Ledger.Spent()
@@ -178,7 +180,7 @@ type Cost struct {
 }
 
 // read reads the attempts from the dataset of group.
-func (r *TryResult) read(ctx context.Context, uri string, prices watch.Budget) error {
+func (r *TryResult) read(ctx context.Context, uri string, o TryOptions) error {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return err
@@ -191,7 +193,7 @@ func (r *TryResult) read(ctx context.Context, uri string, prices watch.Budget) e
 		if err != nil {
 			return err
 		}
-		r.add(t, prices)
+		r.add(t, o.Rollout.Budget)
 	}
 	err = advantages.EachGroup(ctx, d, func(g *formats.GroupStats, t training.Training) {
 		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
@@ -205,7 +207,15 @@ func (r *TryResult) read(ctx context.Context, uri string, prices watch.Budget) e
 	if err != nil {
 		return err
 	}
-	return r.converse(ctx, d)
+	if err := r.converse(ctx, d); err != nil || o.Order.By == "" {
+		return err
+	}
+	order, err := query.First(ctx, d, query.Query{Order: o.Order}, 0, len(r.Attempts))
+	all := slices.Clone(r.Attempts)
+	for i, row := range order {
+		r.Attempts[i] = all[row]
+	}
+	return err
 }
 
 // compare adds where the attempts of a group part.

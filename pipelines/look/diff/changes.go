@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/ranks"
 	"github.com/rollmill/rollmill/pipelines/look/clusters"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // Mover is a row whose reward changed much.
@@ -24,27 +26,36 @@ type Mover struct {
 	Example      string  `json:"example"`
 	Answer       string  `json:"answer"`
 
-	a, b scored // with their rewards
+	a, b *query.Row
 }
 
 // Values returns both values of a named reward.
 func (m *Mover) Values(name string) (a, b *float64) {
-	a, _ = m.a.value(name)
-	b, _ = m.b.value(name)
+	a, _ = value(m.a, name)
+	b, _ = value(m.b, name)
 	return a, b
 }
 
-// mover keeps the rows that changed most; of equal changes the first rows.
-func (d *Difference) mover(m Mover, limit int) {
-	far := func(m Mover) float64 { return math.Abs(m.B - m.A) }
+// before reports whether a row is listed before another: by the order, or since it changed more.
+func (o *DiffOptions) before(m, n *Mover) bool {
+	if o.Query.Order.By != "" {
+		return o.Query.Before(m.a, n.a)
+	}
+	return math.Abs(m.B-m.A) > math.Abs(n.B-n.A)
+}
+
+// mover keeps a row if it is among the first that are listed; of equal ones the first rows.
+func (d *Difference) mover(m Mover, o *DiffOptions) {
 	at := len(d.Movers)
-	for at > 0 && far(d.Movers[at-1]) < far(m) {
+	for at > 0 && o.before(&m, &d.Movers[at-1]) {
 		at--
 	}
-	if at < limit {
-		m.a.Rewards, m.b.Rewards = slices.Clone(m.a.Rewards), slices.Clone(m.b.Rewards)
+	if at < o.Movers {
+		a, b := *m.a, *m.b
+		a.Rewards, b.Rewards = slices.Clone(a.Rewards), slices.Clone(b.Rewards)
+		m.a, m.b = &a, &b
 		d.Movers = slices.Insert(d.Movers, at, m)
-		d.Movers = d.Movers[:min(len(d.Movers), limit)]
+		d.Movers = d.Movers[:min(len(d.Movers), o.Movers)]
 	}
 }
 
@@ -58,18 +69,14 @@ func (d *Difference) texts(ctx context.Context, b *dataset.Dataset) error {
 	if err != nil {
 		return context.Cause(ctx)
 	}
-	type said struct {
-		Example string `parquet:"example"`
-		Answer  string `parquet:"answer,optional"`
-	}
+	rows, at := make([]int64, len(d.Movers)), map[int64]*Mover{}
 	for i := range d.Movers {
-		rows, err := dataset.ReadAll[said](ctx, base, "", dataset.Range{First: d.Movers[i].Row, Rows: 1})
-		if err != nil {
-			return err
-		}
-		d.Movers[i].Example, d.Movers[i].Answer = rows[0].Example, rows[0].Answer
+		rows[i] = d.Movers[i].Row
+		at[rows[i]] = &d.Movers[i]
 	}
-	return nil
+	return query.Texts(ctx, base, rows, func(row int64, example, answer string) {
+		at[row].Example, at[row].Answer = example, answer
+	})
 }
 
 // SignalChange is how a component's signals differ, over messages that have one on both sides.
@@ -80,16 +87,10 @@ type SignalChange struct {
 	MeanChange float64 `json:"mean_change"` // of b - a
 }
 
-type signal struct {
-	Message   int32   `parquet:"message,delta"`
-	Component string  `parquet:"component,dict"`
-	Value     float64 `parquet:"value"`
-}
-
 // signals adds those of a row.
-func (d *Difference) signals(a, b []signal) {
+func (d *Difference) signals(a, b []formats.Signal) {
 	for _, x := range a {
-		at := slices.IndexFunc(b, func(y signal) bool { return y.Message == x.Message && y.Component == x.Component })
+		at := slices.IndexFunc(b, func(y formats.Signal) bool { return y.Message == x.Message && y.Component == x.Component })
 		if at < 0 {
 			continue
 		}

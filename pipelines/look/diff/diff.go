@@ -4,8 +4,6 @@ package diff
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -22,11 +20,10 @@ import (
 type DiffOptions struct {
 	A, B   string  // datasets of score, or of group, over the same trajectories
 	Reward string  // name of the reward; "" for the total, of groups for the advantage
-	Movers int     // number of most changed rows to show, with their text, and of flipped examples
+	Movers int     // number of changed rows to show, with their text, and of flipped examples
 	Solved float64 // reward from which an example is solved
-	Where  string  // only rows of A for which this expression is true; "": all
-
-	has func(row int64) bool // those that are compared
+	// of the rows of A: only those that it chooses, and Movers are the first in its order; "": those that changed most
+	Query query.Query
 }
 
 // Difference is the change of the rewards, or of groups' advantages, from A to B.
@@ -115,8 +112,8 @@ type Change struct {
 }
 
 // changes adds a row to the changes of the named rewards, as sums.
-func (d *Difference) changes(a, b *scored) {
-	for _, s := range []*scored{a, b} {
+func (d *Difference) changes(a, b *query.Row) {
+	for _, s := range []*query.Row{a, b} {
 		for _, r := range s.Rewards {
 			if !slices.ContainsFunc(d.Changes, func(c *Change) bool { return c.Name == r.Name }) {
 				d.Changes = append(d.Changes, &Change{Name: strings.Clone(r.Name)})
@@ -124,8 +121,8 @@ func (d *Difference) changes(a, b *scored) {
 		}
 	}
 	for _, c := range d.Changes {
-		x, _ := a.value(c.Name)
-		y, _ := b.value(c.Name)
+		x, _ := value(a, c.Name)
+		y, _ := value(b, c.Name)
 		if c.add(x, y); x != nil && y != nil {
 			c.MeanA, c.MeanB, c.MeanMovement = c.MeanA+*x, c.MeanB+*y, c.MeanMovement+math.Abs(*y-*x)
 		}
@@ -138,31 +135,21 @@ type Point struct{ A, B float64 }
 // Points are the rows compared, in row order.
 func (d *Difference) Points() []Point { return d.points }
 
-type scored struct {
-	TrajectoryID string                `parquet:"trajectory_id"`
-	ExampleID    string                `parquet:"example_id,dict"`
-	Epoch        int32                 `parquet:"epoch,delta"`
-	Generation   int32                 `parquet:"generation,delta"`
-	Reward       *float64              `parquet:"reward,optional"`
-	Rewards      []formats.NamedReward `parquet:"rewards,list"`
-	Failure      string                `parquet:"failure,optional,dict"`
-	Signals      []signal              `parquet:"signals,optional,list"`
-	GroupID      string                `parquet:"group_id,optional,dict"`
-	Advantage    *float64              `parquet:"advantage,optional"` // of groups, as the next
-	NoAdvantage  string                `parquet:"no_advantage,optional,dict"`
-}
+// columns are those that are read of both datasets.
+var columns = []string{"trajectory_id", "example_id", "epoch", "generation", "reward", "rewards.name", "rewards.value", "rewards.failure",
+	"failure", "signals.message", "signals.component", "signals.value", "group_id", "advantage", "no_advantage"}
 
-// value returns the row's reward, of groups its advantage, or nil and the reason.
-func (s *scored) value(name string) (*float64, string) {
-	if name == "" && s.GroupID != "" {
-		return s.Advantage, s.NoAdvantage
+// value returns a row's reward, of groups its advantage, or nil and the reason.
+func value(r *query.Row, name string) (*float64, string) {
+	if name == "" && r.GroupID != "" {
+		return r.Advantage, r.NoAdvantage
 	}
 	if name == "" {
-		return s.Reward, s.Failure
+		return r.Reward, r.Failure
 	}
-	for i := range s.Rewards {
-		if s.Rewards[i].Name == name {
-			return s.Rewards[i].Value, s.Rewards[i].Failure
+	for i := range r.Rewards {
+		if r.Rewards[i].Name == name {
+			return r.Rewards[i].Value, r.Rewards[i].Failure
 		}
 	}
 	return nil, outcomes.RewardMissing
@@ -188,9 +175,6 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
-	if o.has, err = query.Matching(ctx, a, o.Where); err != nil {
-		return nil, err
-	}
 	if err := d.read(ctx, a, b, o); err != nil {
 		return nil, err
 	}
@@ -218,31 +202,27 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 
 // read reads both datasets row by row, a group at a time.
 func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOptions) error {
-	other, err := dataset.NewReader[scored](ctx, b, "", b.All())
-	if err != nil {
-		return err
-	}
-	defer other.Close()
-	err = dataset.Groups(ctx, a, "", a.All(), (*scored).group,
-		func(first int64, rows []scored) error {
-			others := make([]scored, len(rows))
-			for n := 0; n < len(others); {
-				m, err := other.Read(others[n:])
-				if n += m; err != nil && (n < len(others) || !errors.Is(err, io.EOF)) {
-					return err
-				}
+	next, stop := query.Pull(ctx, b, columns...)
+	defer stop()
+	var others []query.Row
+	err := dataset.GroupsOf(query.Rows(ctx, a, o.Query, columns...), group, func(rows []query.Row) error {
+		others = others[:0]
+		for i := range rows {
+			other, err := next()
+			for ; err == nil && other.Number < rows[i].Number; other, err = next() {
 			}
-			for i := range rows {
-				if rows[i].TrajectoryID != others[i].TrajectoryID {
-					err := fault.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q",
-						others[i].TrajectoryID, rows[i].TrajectoryID)
-					err.Row = first + int64(i)
-					return err
-				}
+			if err != nil {
+				return err
 			}
-			d.group(first, rows, others, o)
-			return nil
-		})
+			if rows[i].TrajectoryID != other.TrajectoryID {
+				return fault.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q",
+					other.TrajectoryID, rows[i].TrajectoryID).InRow(other.Number)
+			}
+			others = append(others, *other)
+		}
+		d.group(rows, others, o)
+		return nil
+	})
 	for _, c := range d.Changes {
 		n := float64(c.Compared)
 		c.MeanA, c.MeanB, c.MeanMovement = c.MeanA/n, c.MeanB/n, c.MeanMovement/n
@@ -257,40 +237,32 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 }
 
 // group names the group of a row: of scores, all attempts at an example in an epoch.
-func (s *scored) group() string {
-	if s.GroupID != "" {
-		return s.GroupID
+func group(r *query.Row) string {
+	if r.GroupID != "" {
+		return r.GroupID
 	}
-	return formats.GroupID(s.ExampleID, int(s.Epoch))
+	return formats.GroupID(r.ExampleID, int(r.Epoch))
 }
 
-func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
-	before := d.Rows
+func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
 	for i := range rows {
-		if !o.has(first + int64(i)) {
-			continue
-		}
-		d.Rows++
-		d.changes(&rows[i], &others[i])
-		d.signals(rows[i].Signals, others[i].Signals)
-		as[i], _ = rows[i].value(o.Reward)
+		r := &rows[i]
+		d.changes(r, &others[i])
+		d.signals(r.Signals, others[i].Signals)
+		as[i], _ = value(r, o.Reward)
 		var why string
-		bs[i], why = others[i].value(o.Reward)
-		d.row(first+int64(i), as[i], bs[i], why)
+		bs[i], why = value(&others[i], o.Reward)
+		d.row(r.Number, as[i], bs[i], why)
 		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
-			r := &rows[i]
-			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID,
-				Epoch: r.Epoch, Generation: r.Generation, A: *as[i], B: *bs[i],
-				a: rows[i], b: others[i]}, o.Movers)
+			d.mover(Mover{Row: r.Number, TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID,
+				Epoch: r.Epoch, Generation: r.Generation, A: *as[i], B: *bs[i], a: r, b: &others[i]}, &o)
 		}
 	}
-	if d.Rows == before {
-		return
-	}
+	d.Rows += int64(len(rows))
 	d.Groups++
 	advantages := o.Reward == "" && rows[0].GroupID != ""
-	d.flip(Mover{Row: first, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o, !advantages)
+	d.flip(Mover{Row: rows[0].Number, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o, !advantages)
 	signsA, flatA := signs(as, advantages)
 	signsB, flatB := signs(bs, advantages)
 	count(&d.FlatA, flatA)

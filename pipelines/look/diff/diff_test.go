@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/look/looktest"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -179,5 +180,44 @@ func TestDiffOfSignals(t *testing.T) {
 	}
 	if err != nil || !strings.Contains(text.String(), "1 of 1 messages moved, mean change +1\n") {
 		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+// TestSort lists the changed rows by a column, where the query's condition is true.
+func TestSort(t *testing.T) {
+	root := "mem://diff-sort/"
+	base := rollouts(t, root+"rollout", 3)
+	scores(t, root+"a", base, []float64{0, 1, 2, 3}, []float64{4, 5, 6, 7}, []float64{null, 9, 10, 11})
+	scores(t, root+"b", base, []float64{0, 8, 3, 4}, []float64{5, 6, 6, 9}, []float64{1, null, 11, 30})
+	for _, c := range []struct {
+		where, sort string
+		desc        bool
+		rows        string
+	}{
+		{"", "", false, "[11 1 7 2]"}, // those that changed most
+		{"", "", true, "[11 1 7 2]"},
+		{"", "reward", false, "[1 2 3 4]"},
+		{"", "-reward", false, "[11 10 7 5]"},
+		{"", "reward", true, "[11 10 7 5]"},
+		{"generation != 3", "generation", true, "[2 10 1 5]"},
+		{"generation == 0", "reward", false, "[4]"},
+	} {
+		q, err := query.Parse(c.where, c.sort, c.desc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Diff(t.Context(), DiffOptions{A: root + "a", B: root + "b", Movers: 4, Solved: 1, Query: q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []int64
+		for _, m := range d.Movers {
+			if rows = append(rows, m.Row); m.Answer != fmt.Sprintf("answer %d of example-%d", m.Row%4, m.Row/4) {
+				t.Errorf("row %d: %+v", m.Row, m)
+			}
+		}
+		if got := fmt.Sprint(rows); got != c.rows {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }

@@ -32,7 +32,7 @@ func DiffEpochs(ctx context.Context, root string, epochs []int, o DiffOptions) (
 			failed = append(failed, fmt.Errorf("epoch %d: %w", e, err))
 		default:
 			d.Epoch = e
-			all.add(d, o.Movers)
+			all.add(d, of)
 		}
 	}
 	if all.Epochs == nil && failed == nil {
@@ -50,7 +50,7 @@ func (d *Difference) counts() []*int64 {
 }
 
 // add adds the difference of an epoch.
-func (d *Difference) add(e *Difference, movers int) {
+func (d *Difference) add(e *Difference, o DiffOptions) {
 	d.Epochs = append(d.Epochs, e)
 	counts := d.counts()
 	for i, n := range e.counts() {
@@ -60,9 +60,9 @@ func (d *Difference) add(e *Difference, movers int) {
 		d.LostTo[why] += n
 	}
 	for _, m := range e.Movers {
-		d.mover(m, movers)
+		d.mover(m, &o)
 	}
-	d.Flips = append(d.Flips, e.Flips[:min(len(e.Flips), movers-len(d.Flips))]...)
+	d.Flips = append(d.Flips, e.Flips[:min(len(e.Flips), o.Movers-len(d.Flips))]...)
 	for _, end := range e.ends {
 		d.ends = append(d.ends, len(d.points)+end)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -67,12 +68,6 @@ func average(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// taskColumns has the columns of a rollout that say what its tasks are.
-type taskColumns struct {
-	ExampleID string `parquet:"example_id,dict"`
-	Example   string `parquet:"example"`
-}
-
 // ChangedTasks says of each rollout, in the order of the epochs, how many of its tasks differ
 // from those that earlier ones had under the same ids; "" for none. Rows are read only if
 // the manifests say that the tasks are not the same.
@@ -84,7 +79,7 @@ func ChangedTasks(ctx context.Context, rollouts []*dataset.Dataset) ([]string, e
 		}
 		for ; read <= i; read++ {
 			changed, first := map[string]bool{}, ""
-			for row, err := range dataset.Each[taskColumns](ctx, rollouts[read], "", rollouts[read].All()) {
+			for row, err := range query.Rows(ctx, rollouts[read], query.Query{}, "example_id", "example") {
 				if err != nil {
 					return nil, err
 				}

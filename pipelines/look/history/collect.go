@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/clusters"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -178,32 +179,23 @@ func (e *Epoch) read(ctx context.Context, stage string, d *dataset.Dataset) (err
 	return err
 }
 
-// scoreColumns has the columns of scores and of curated rows that the report reads.
-type scoreColumns struct {
-	ExampleID string                `parquet:"example_id,dict"`
-	GroupID   string                `parquet:"group_id,optional,dict"` // of curated rows
-	ForkCall  *int32                `parquet:"fork_call,optional"`
-	Status    string                `parquet:"status,dict"`
-	Reward    *float64              `parquet:"reward,optional"`
-	Rewards   []formats.NamedReward `parquet:"rewards,list"`
-}
-
 // sampleOf summarizes the attempts among rows, without forks, by example, or by group if they have one.
 func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 	var s summary
-	err := dataset.Groups(ctx, d, "", d.All(), func(r *scoreColumns) string { return cmp.Or(r.GroupID, r.ExampleID) },
-		func(_ int64, rows []scoreColumns) error {
-			before := s.rows
-			for i := range rows {
-				if rows[i].ForkCall == nil {
-					s.Add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
-				}
+	rows := query.Rows(ctx, d, query.Query{}, "example_id", "group_id", "fork_call", "status", "reward", "rewards.name", "rewards.value",
+		"rewards.weight")
+	err := dataset.GroupsOf(rows, func(r *query.Row) string { return cmp.Or(r.GroupID, r.ExampleID) }, func(rows []query.Row) error {
+		before := s.rows
+		for i := range rows {
+			if rows[i].ForkCall == nil {
+				s.Add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
 			}
-			if s.rows > before {
-				s.end()
-			}
-			return nil
-		})
+		}
+		if s.rows > before {
+			s.end()
+		}
+		return nil
+	})
 	return s.sample(), err
 }
 

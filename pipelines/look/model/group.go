@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -95,29 +96,16 @@ func membersOf(ctx context.Context, uri, id string) (s *joined.Source, rows []in
 	if s, err = openJoined(ctx, uri); err != nil {
 		return nil, nil, err
 	}
-	type member struct {
-		ExampleID string `parquet:"example_id,dict"`
-		Epoch     int32  `parquet:"epoch,delta"`
-		GroupID   string `parquet:"group_id,optional,dict"` // scores have none
-		From      string `parquet:"forked_from,optional"`
-		Call      *int32 `parquet:"fork_call,optional"`
-	}
 	var some []string
-	row := int64(0)
-	for r, err := range dataset.Each[member](ctx, s.Rows, "", s.Rows.All()) {
+	for r, err := range query.Rows(ctx, s.Rows, query.Query{}, "example_id", "epoch", "group_id", "forked_from", "fork_call") {
 		if err != nil {
 			return nil, nil, err
 		}
-		group := r.GroupID
-		if group == "" {
-			group = formats.GroupOf(r.ExampleID, int(r.Epoch), r.From, r.Call)
-		}
-		if group == id {
-			rows = append(rows, row)
+		if group := r.Group(); group == id {
+			rows = append(rows, r.Number)
 		} else if len(some) < find.MaxNamed && !slices.Contains(some, group) {
 			some = append(some, strings.Clone(group))
 		}
-		row++
 	}
 	if rows != nil {
 		return s, rows, nil

@@ -23,14 +23,14 @@ func synthetic(rows int64) *Index {
 		example := fmt.Sprintf("example-%06d", i/8)
 		a, b := float64(i*7919%1000)/1000, float64(i*104729%999983)/999983
 		reward := (a + b) / 2
-		w := &wide{TrajectoryID: formats.TrajectoryID("run", example, 0, int(i%8)), Run: "run", ExampleID: example, Generation: i % 8, Status: outcomes.StatusOK,
-			StopReason: stops[i%3], Model: "model", PromptTokens: 500 + i%100, CompletionTokens: i % 5000, SampledTokens: i % 5000, Reward: &reward,
-			Advantage: &a}
+		w := &Row{TrajectoryID: formats.TrajectoryID("run", example, 0, int(i%8)), ExampleID: example, Generation: i % 8, Status: outcomes.StatusOK,
+			Recorded: Recorded{Run: "run", StopReason: stops[i%3], Model: "model", PromptTokens: 500 + i%100, CompletionTokens: i % 5000,
+				SampledTokens: i % 5000}, Reward: &reward, Advantage: &a}
 		if i%50 == 0 {
 			w.Status, w.FailureClass, w.Reward, w.Advantage = outcomes.StatusFailed, outcomes.FailTimeout, nil, nil
 		}
 		x.addBase(w)
-		x.setRewards(x.Rows, w.Reward, []reward_{{"exact", &a}, {"style", &b}})
+		x.setRewards(x.Rows, w.Reward, []formats.NamedReward{{Name: "exact", Value: &a}, {Name: "style", Value: &b}})
 		x.advantage[x.Rows] = number(w.Advantage)
 		x.Rows++
 	}
@@ -98,8 +98,6 @@ func BenchmarkSynthetic(b *testing.B) {
 		synthetic(1_000_000)
 	}
 }
-
-type reward_ = reward
 
 func rowsPage(x *Index, q Query) (*Page, error) {
 	return x.Trajectories().Page(context.Background(), q)

@@ -7,115 +7,128 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/expression"
-)
-
-// The number of rows whose columns First holds: few at first, as it may find enough among them.
-const (
-	firstPart = 1 << 14
-	maxPart   = 1 << 18
 )
 
 // First returns the numbers of the rows that come first in the order of a query, of those that it
 // chooses from a row of a dataset on, and at most so many.
 func First(ctx context.Context, d *dataset.Dataset, q Query, from int64, limit int) ([]int64, error) {
-	s, err := alone(ctx, d)
-	if err != nil {
-		return nil, err
+	type ranked struct {
+		row int64
+		place
 	}
-	for _, read := range []*dataset.Dataset{s.Rows, s.Base} { // once for each part
-		read.KeepFooters(keptFooters)
+	var best []ranked // at most twice the limit
+	cut := func() {
+		slices.SortFunc(best, func(a, b ranked) int {
+			return cmp.Or(q.Order.compare(a.place, b.place), cmp.Compare(a.row, b.row))
+		})
+		best = best[:min(len(best), limit)]
 	}
-	best := &top{descending: q.Order.Descending, limit: limit}
-	rows := int64(firstPart)
-	for ; from < d.Rows && (q.Order.By != "" || len(best.rows) < limit); rows = min(4*rows, maxPart) {
-		s.Part = &dataset.Range{First: from, Rows: min(rows, d.Rows-from)}
-		if err := best.part(ctx, s, q); err != nil {
+	for r, err := range rowsFrom(ctx, d, q, dataset.Range{First: from, Rows: d.Rows - from}, nil) {
+		if err != nil {
 			return nil, err
 		}
-		from += s.Part.Rows
+		if best = append(best, ranked{r.Number, r.place}); len(best) >= limit && q.Order.By == "" {
+			break
+		}
+		if len(best) > 2*limit {
+			cut()
+		}
 	}
-	best.cut()
-	out := make([]int64, len(best.rows))
-	for i, r := range best.rows {
+	cut()
+	out := make([]int64, len(best))
+	for i, r := range best {
 		out[i] = r.row
 	}
 	return out, nil
 }
 
-// Matching tells of each row of a dataset whether a condition is true; of all for "".
-func Matching(ctx context.Context, d *dataset.Dataset, where string) (func(row int64) bool, error) {
-	if _, err := expression.NewFilter(nil, where); where == "" || err != nil {
-		return func(int64) bool { return true }, err
-	}
-	rows, err := First(ctx, d, Query{Where: where}, 0, int(d.Rows))
-	return func(row int64) bool { _, has := slices.BinarySearch(rows, row); return has }, err
-}
+// Before reports whether one row comes before another in the order of the query, which yielded both.
+func (q Query) Before(a, b *Row) bool { return q.Order.compare(a.place, b.place) < 0 }
 
-// top has the rows that come first.
-type top struct {
-	descending bool
-	limit      int
-	rows       []ranked // at most twice the limit
-}
-
-type ranked struct {
-	row    int64
+// place is where an order puts a row.
+type place struct {
 	null   bool
 	number float64
 	text   string
 }
 
-// part adds the rows of a part of a dataset.
-func (t *top) part(ctx context.Context, s *Sources, q Query) error {
-	x, err := Build(ctx, s, func(int64) {})
+func (o Order) compare(a, b place) int {
+	order := cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
+	switch {
+	case a.null != b.null && a.null:
+		return 1
+	case a.null != b.null:
+		return -1
+	case o.Descending:
+		return -order
+	}
+	return order
+}
+
+// placeOf returns the place of a value.
+func (c *column) placeOf(i uint32) (p place) {
+	if c.text != nil {
+		p.text = c.text(i)
+	}
+	if c.number != nil {
+		p.number = c.number(i)
+	}
+	if p.null = p.text == "" && (c.number == nil || math.IsNaN(p.number)); p.null || p.text != "" {
+		p.number = 0
+	}
+	return p
+}
+
+// The number of rows of a part: few at first, as a query may find enough among them.
+const (
+	firstPart = 1 << 14
+	maxPart   = 1 << 18
+)
+
+// part is what a query says of adjacent rows, whose light columns are in memory.
+type part struct {
+	s      *Sources
+	q      Query
+	chosen set
+	by     *column
+}
+
+// has reports whether the query chooses a row, and sets its place. Rows ascend.
+func (p *part) has(ctx context.Context, r *Row) (bool, error) {
+	if !p.q.chooses() {
+		return true, nil
+	}
+	if of := p.s.Part; of == nil || r.Number >= of.First+of.Rows {
+		if err := p.next(ctx, r.Number); err != nil {
+			return false, err
+		}
+	}
+	i := uint32(r.Number - p.s.Part.First)
+	if !p.chosen.has(i) {
+		return false, nil
+	}
+	r.place = p.by.placeOf(i)
+	return true, nil
+}
+
+// next reads the part that begins with a row.
+func (p *part) next(ctx context.Context, row int64) error {
+	rows := int64(firstPart)
+	if p.s.Part != nil {
+		rows = min(4*p.s.Part.Rows, maxPart)
+	}
+	p.chosen, p.by = nil, nil // the last part's columns may go
+	p.s.Part = &dataset.Range{First: row, Rows: min(rows, p.s.Rows.Rows-row)}
+	x, err := Build(ctx, p.s, func(int64) {})
 	if err != nil {
 		return err
 	}
 	l := x.Trajectories()
-	where, err := l.matching(ctx, q.Where)
+	where, err := l.matching(ctx, p.q.Where)
 	if err != nil {
 		return err
 	}
-	chosen, _ := x.choose(q, l, where)
-	by, err := l.sortedBy(ctx, q.Order, chosen)
-	if err != nil {
-		return err
-	}
-	for i := range x.Rows {
-		if !chosen.has(i) {
-			continue
-		}
-		r := ranked{row: s.Part.First + int64(i)}
-		if by.text != nil {
-			r.text = by.text(i)
-		}
-		if by.number != nil {
-			r.number = by.number(i)
-		}
-		if r.null = r.text == "" && (by.number == nil || math.IsNaN(r.number)); r.null || r.text != "" {
-			r.number = 0
-		}
-		if t.rows = append(t.rows, r); len(t.rows) > 2*t.limit {
-			t.cut()
-		}
-	}
-	return nil
-}
-
-// cut sorts the rows, and leaves the first.
-func (t *top) cut() {
-	slices.SortFunc(t.rows, func(a, b ranked) int {
-		order := cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
-		switch {
-		case a.null != b.null && a.null:
-			return 1
-		case a.null != b.null:
-			return -1
-		case t.descending:
-			order = -order
-		}
-		return cmp.Or(order, cmp.Compare(a.row, b.row))
-	})
-	t.rows = t.rows[:min(len(t.rows), t.limit)]
+	p.chosen, _ = x.choose(p.q, l, where)
+	p.by, err = l.sortedBy(ctx, p.q.Order, p.chosen)
+	return err
 }

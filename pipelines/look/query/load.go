@@ -2,13 +2,9 @@ package query
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -101,79 +97,16 @@ func (x *Index) details(ctx context.Context, records []Record) error {
 		Detail string `parquet:"detail,optional"`
 	}
 	for near := range Near(slices.Sorted(maps.Keys(dropped)), maxBetween) {
-		if err := eachOf(ctx, x.From.Decisions, schema.TableDecisions, near, func(row int64, d *decision) {
-			dropped[row].Detail = strings.Clone(d.Detail)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// How the texts of a page's rows are read.
-const (
-	readAcross = 128 << 10 // bytes of rows between two that are read in one go
-	textReads  = 8         // at a time
-)
-
-// Texts calls f with the example and the answer of rows, which are in any order; f is
-// called by one goroutine at a time and in another order.
-func (x *Index) Texts(ctx context.Context, rows []uint32, f func(row uint32, example, answer string)) error {
-	type texts struct {
-		Example string `parquet:"example"`
-		Answer  string `parquet:"answer,optional"`
-	}
-	apart := uint32(readAcross * x.From.Base.Rows / max(1, x.From.Base.Bytes))
-	sorted := slices.Clone(rows)
-	slices.Sort(sorted)
-	var mu sync.Mutex
-	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(textReads)
-	for near := range Near(sorted, max(1, apart)) {
-		all.Go(func() error {
-			return eachOf(ctx, x.From.Base, "", near, func(row uint32, t *texts) {
-				mu.Lock()
-				defer mu.Unlock()
-				f(row, t.Example, t.Answer)
-			})
-		})
-	}
-	return all.Wait()
-}
-
-// Near yields rows in pieces that are worth reading in one go: those that ascend by at most so many.
-func Near[R int64 | uint32](rows []R, gap R) iter.Seq[[]R] {
-	return func(yield func([]R) bool) {
-		for len(rows) > 0 {
-			n := 1
-			for n < len(rows) && rows[n] > rows[n-1] && rows[n]-rows[n-1] <= gap {
-				n++
+		row := near[0]
+		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, schema.TableDecisions, RangeOf(near)) {
+			if err != nil {
+				return err
 			}
-			if !yield(rows[:n]) {
-				return
+			if r := dropped[row]; r != nil {
+				r.Detail = strings.Clone(d.Detail)
 			}
-			rows = rows[n:]
+			row++
 		}
-	}
-}
-
-// RangeOf returns the range of ascending rows.
-func RangeOf[R int64 | uint32](rows []R) dataset.Range {
-	return dataset.Range{First: int64(rows[0]), Rows: int64(rows[len(rows)-1]-rows[0]) + 1}
-}
-
-// eachOf calls f with ascending rows of a table, which it reads in one go.
-func eachOf[T any, R int64 | uint32](ctx context.Context, d *dataset.Dataset, table string, rows []R,
-	f func(row R, t *T)) error {
-	row := rows[0]
-	for t, err := range dataset.Each[T](ctx, d, table, RangeOf(rows)) {
-		if err != nil {
-			return err
-		}
-		if _, wanted := slices.BinarySearch(rows, row); wanted {
-			f(row, t)
-		}
-		row++
 	}
 	return nil
 }

@@ -31,40 +31,23 @@ func newIndex(s *Sources) *Index {
 	return x
 }
 
-// reward is a named reward as it is read.
-type reward struct {
-	Name  string   `parquet:"name,dict"`
-	Value *float64 `parquet:"value,optional"`
-}
-
-// wide are the light columns of a wide row.
-type wide struct {
-	TrajectoryID     string   `parquet:"trajectory_id"`
-	Run              string   `parquet:"run,dict"`
-	ExampleID        string   `parquet:"example_id,dict"`
-	Epoch            int32    `parquet:"epoch,delta"`
-	Generation       int32    `parquet:"generation,delta"`
-	Status           string   `parquet:"status,dict"`
-	ForkedFrom       string   `parquet:"forked_from,optional"`
-	ForkCall         *int32   `parquet:"fork_call,optional"`
-	StopReason       string   `parquet:"stop_reason,dict"`
-	FailureClass     string   `parquet:"failure_class,optional,dict"`
-	Model            string   `parquet:"model,optional,dict"`
-	PolicyVersion    *int64   `parquet:"policy_version,optional"`
-	PromptTokens     int32    `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32    `parquet:"completion_tokens,delta"`
-	SampledTokens    int32    `parquet:"sampled_tokens,delta"`
-	Reward           *float64 `parquet:"reward,optional"`
-	Rewards          []reward `parquet:"rewards,list"`
-	GroupID          string   `parquet:"group_id,optional,dict"`
-	Advantage        *float64 `parquet:"advantage,optional"`
-}
+// The columns of an index: of the trajectories, of the rewards, and of thin rows.
+var (
+	wideColumns = []string{"trajectory_id", "run", "example_id", "epoch", "generation", "status", "forked_from", "fork_call", "stop_reason",
+		"failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens", "sampled_tokens", "group_id"}
+	rewardColumns = []string{"reward", "rewards.name", "rewards.value", "advantage"}
+	thinColumns   = append([]string{"trajectory_id", "group_id", "failure", "no_advantage"}, rewardColumns...)
+)
 
 // readBase adds the rows, and sends the ids so far now and then. Rewards are those of scores
 // and groups if there are any.
 func (x *Index) readBase(ctx context.Context, read func(int64), known chan<- ids) error {
 	own := x.From.Scores == nil && x.From.Members == nil
-	for r, err := range dataset.Each[wide](ctx, x.From.Base, "", x.From.rows()) {
+	columns := wideColumns
+	if own {
+		columns = slices.Concat(wideColumns, rewardColumns)
+	}
+	for r, err := range rowsOf(ctx, x.From.Base, x.From.Base, x.From.rows(), columns) {
 		if err != nil {
 			return err
 		}
@@ -85,7 +68,7 @@ func (x *Index) readBase(ctx context.Context, read func(int64), known chan<- ids
 // knownRows is the number of rows after which their ids are known to the readers of thin rows.
 const knownRows = 4096
 
-func (x *Index) addBase(r *wide) {
+func (x *Index) addBase(r *Row) {
 	x.ids.add(r.TrajectoryID)
 	x.run.add(r.Run)
 	example, epoch := x.examples.last, x.epoch.last
@@ -119,7 +102,7 @@ func (x *Index) addBase(r *wide) {
 }
 
 // setRewards sets the rewards of a row.
-func (x *Index) setRewards(row uint32, total *float64, rewards []reward) {
+func (x *Index) setRewards(row uint32, total *float64, rewards []formats.NamedReward) {
 	x.reward[row] = number(total)
 	for i := range rewards {
 		r := &rewards[i]
@@ -137,17 +120,6 @@ func (x *Index) setRewards(row uint32, total *float64, rewards []reward) {
 	}
 }
 
-// thin are the columns that are read of scores and of members of groups, which lack some.
-type thin struct {
-	TrajectoryID string   `parquet:"trajectory_id"`
-	GroupID      string   `parquet:"group_id,optional,dict"`
-	Reward       *float64 `parquet:"reward,optional"`
-	Rewards      []reward `parquet:"rewards,list"`
-	Failure      string   `parquet:"failure,optional,dict"`
-	Advantage    *float64 `parquet:"advantage,optional"`
-	NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
-}
-
 // readThin adds the rewards of scores, or the groups, advantages and rewards of members,
 // whose rewards are left out if the user named the scores. idsTo returns the ids up to that of a
 // row, nil if the base cannot be read as far.
@@ -156,7 +128,7 @@ func (x *Index) readThin(ctx context.Context, d *dataset.Dataset, idsTo func(row
 		return nil
 	}
 	grouped, at := d == x.From.Members, uint32(0)
-	for r, err := range dataset.Each[thin](ctx, d, "", x.From.rows()) {
+	for r, err := range rowsOf(ctx, d, d, x.From.rows(), thinColumns) {
 		if err != nil {
 			return err
 		}

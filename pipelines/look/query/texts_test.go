@@ -19,7 +19,7 @@ func TestTexts(t *testing.T) {
 	x := built(t, t.Context(), storage.Join(e.root, "rollout"))
 	wanted := []uint32{x.Rows - 1, 0, 700, 1, 250}
 	got := map[uint32]bool{}
-	if err := x.Texts(t.Context(), wanted, func(row uint32, example, answer string) {
+	if err := Texts(t.Context(), x.From.Base, wanted, func(row uint32, example, answer string) {
 		if want := e.rows[row]; example != want.Example || answer != want.Answer || got[row] {
 			t.Errorf("row %d: %q, %q", row, example, answer)
 		}

@@ -136,7 +136,7 @@ func (m *listModel) firstTexts(r *http.Request, x *query.Index, rows []uint32) (
 		return nil, nil
 	}
 	out := map[uint32]firsts{}
-	return out, x.Texts(r.Context(), rows, func(row uint32, example, answer string) {
+	return out, query.Texts(r.Context(), x.From.Base, rows, func(row uint32, example, answer string) {
 		out[row] = firsts{text.FirstWords(questionOf(example, x.From.Rows.Columns.Question), firstBytes), text.FirstWords(answer, firstBytes)}
 	})
 }

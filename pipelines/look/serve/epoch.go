@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -146,14 +147,12 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 
 // countStops counts a rollout's trajectories by the reason of their end.
 func countStops(ctx context.Context, d *dataset.Dataset) ([]page.Counted, error) {
-	type row struct {
-		StopReason string `parquet:"stop_reason,dict"`
-	}
 	n := map[string]int64{}
-	err := dataset.Groups(ctx, d, "", d.All(), func(r *row) string { return r.StopReason },
-		func(_ int64, rows []row) error {
-			n[rows[0].StopReason] += int64(len(rows))
-			return nil
-		})
-	return page.Sorted(n), err
+	for r, err := range query.Rows(ctx, d, query.Query{}, "stop_reason") {
+		if err != nil {
+			return nil, err
+		}
+		n[r.StopReason]++
+	}
+	return page.Sorted(n), nil
 }

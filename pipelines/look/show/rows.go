@@ -12,7 +12,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
-	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -211,12 +210,9 @@ func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, erro
 		return nil, fault.Errorf(fault.Usage, "leave out --table",
 			"--where, --sort and --failed are about trajectories, and not rows of table %s", o.Table)
 	}
-	if _, err := expression.NewFilter(nil, o.Where); err != nil {
+	q, err := query.Parse(o.Where, o.Sort, o.Desc)
+	if err != nil {
 		return nil, err
-	}
-	q := query.Query{Where: o.Where, Order: query.OrderOf(o.Sort)}
-	if o.Desc {
-		q.Order.Descending = !q.Order.Descending
 	}
 	if o.Failed {
 		q.Choices = map[string]string{"status": outcomes.StatusFailed}

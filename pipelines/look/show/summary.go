@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -91,23 +92,16 @@ func (s *Spread) count(v float64) {
 	}
 }
 
-// light are the columns that a summary reads, of every kind of dataset: a kind lacks some.
-type light struct {
-	ID           string   `parquet:"trajectory_id"`
-	Status       string   `parquet:"status,dict"`
-	Reward       *float64 `parquet:"reward,optional"`
-	Advantage    *float64 `parquet:"advantage,optional"`
-	FailureClass string   `parquet:"failure_class,optional,dict"`
-	Failure      string   `parquet:"failure,optional,dict"`
-	NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
-}
-
 // summarized reads the light columns of a dataset, and those of its base, if that
 // is there. Rewards are read twice, for the bins.
 func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 	s := &Summary{Statuses: map[string]int64{}, Lacking: map[string]int64{}}
 	lowest := math.Inf(1)
-	for r, err := range dataset.Each[light](ctx, d, "", d.All()) {
+	columns := []string{"trajectory_id", "status", "reward", "advantage", "failure", "no_advantage"}
+	if d.Base == nil {
+		columns = append(columns, "failure_class") // not that of a thin dataset's base, which may be gone
+	}
+	for r, err := range query.Rows(ctx, d, query.Query{}, columns...) {
 		if err != nil {
 			return nil, err
 		}
@@ -122,14 +116,14 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 			continue
 		}
 		if s.Reward.add(*r.Reward); *r.Reward < lowest {
-			lowest, s.Lowest = *r.Reward, strings.Clone(r.ID)
+			lowest, s.Lowest = *r.Reward, strings.Clone(r.TrajectoryID)
 		}
 	}
 	if s.Reward.Count == 0 {
 		return s, s.tokens(ctx, d)
 	}
 	s.Reward.bins()
-	for r, err := range dataset.Each[light](ctx, d, "", d.All()) {
+	for r, err := range query.Rows(ctx, d, query.Query{}, "reward") {
 		if err != nil {
 			return nil, err
 		}
@@ -146,16 +140,12 @@ func (s *Summary) tokens(ctx context.Context, d *dataset.Dataset) error {
 	if err != nil {
 		return context.Cause(ctx)
 	}
-	type tokens struct {
-		Prompt  int32 `parquet:"prompt_tokens,delta"`
-		Sampled int32 `parquet:"sampled_tokens,delta"`
-	}
-	for r, err := range dataset.Each[tokens](ctx, base, "", base.All()) {
+	for r, err := range query.Rows(ctx, base, query.Query{}, "prompt_tokens", "sampled_tokens") {
 		if err != nil {
 			return err
 		}
-		s.Prompt.add(float64(r.Prompt))
-		s.Sampled.add(float64(r.Sampled))
+		s.Prompt.add(float64(r.PromptTokens))
+		s.Sampled.add(float64(r.SampledTokens))
 	}
 	return nil
 }
