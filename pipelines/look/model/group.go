@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/excerpt"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -48,6 +50,8 @@ type Peer struct {
 	Why           string   `json:"why"`
 	Differs       string   `json:"differs,omitempty"` // the beginning of the first message that not all have
 	Answer        string   `json:"answer,omitempty"`
+
+	Decision string `json:"-"` // of curate: query.Kept, why it was dropped, or "" for none
 }
 
 // Compare reads the members of a group of the dataset at a URI. It scans the ids of
@@ -82,12 +86,17 @@ func Compare(ctx context.Context, uri, id string) (*Comparison, error) {
 		p := Peer{Row: c.Row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
 			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages), Trains: c.Trains, Why: c.Why,
 			Answer: excerpt.Start(t.Answer, text.LineWidth)}
+		if c.Decision != nil {
+			p.Decision = cmp.Or(c.Decision.Reason, query.Kept)
+		}
 		if path := t.Main(); g.Shared < len(path) {
 			p.Differs = excerpt.Start(Said(&t.Messages[path[g.Shared]]), text.LineWidth)
 		}
 		g.Members = append(g.Members, p)
 	}
-	g.statistics()
+	if rewards := rewardsOf(g.Members); len(rewards) > 0 {
+		g.Mean, g.Min, g.Max = new(sum(rewards, 0, 1)/float64(len(rewards))), new(slices.Min(rewards)), new(slices.Max(rewards))
+	}
 	return g, nil
 }
 
@@ -129,18 +138,54 @@ func oneRow(ctx context.Context, s *joined.Source, row int64) (out *formats.Traj
 	return out, nil
 }
 
-func (g *Comparison) statistics() {
-	var rewards []float64
-	sum := 0.0
-	for i := range g.Members {
-		if r := g.Members[i].Reward; r != nil {
-			rewards, sum = append(rewards, *r), sum+*r
+func rewardsOf(members []Peer) (out []float64) {
+	for i := range members {
+		if r := members[i].Reward; r != nil {
+			out = append(out, *r)
 		}
 	}
-	if n := float64(len(rewards)); n > 0 {
-		mean, low, high := sum/n, slices.Min(rewards), slices.Max(rewards)
-		g.Mean, g.Min, g.Max = &mean, &low, &high
+	return out
+}
+
+// sum returns the sum of powers of the distances from a number.
+func sum(values []float64, from, power float64) (sum float64) {
+	for _, v := range values {
+		sum += math.Pow(v-from, power)
 	}
+	return sum
+}
+
+// GroupFacts returns what is known of a group from its members.
+func GroupFacts(members []Peer) []Fact {
+	statuses, kept, decided, short, long := map[string]int{}, 0, 0, int32(math.MaxInt32), int32(0)
+	for _, m := range members {
+		statuses[m.Status]++
+		short, long = min(short, m.SampledTokens), max(long, m.SampledTokens)
+		if m.Decision != "" {
+			decided++
+		}
+		if m.Decision == query.Kept {
+			kept++
+		}
+	}
+	var parts []string
+	for _, s := range outcomes.Statuses {
+		if n := statuses[s]; n > 0 && n < len(members) {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	out := []Fact{{"members", strings.TrimSuffix(plural.Of(len(members), "trajectory")+": "+strings.Join(parts, ", "), ": ")}}
+	if rewards := rewardsOf(members); len(rewards) > 0 {
+		n := float64(len(rewards))
+		mean := sum(rewards, 0, 1) / n
+		out = append(out, Fact{"reward", fmt.Sprintf("mean %.6g, std %.6g, %.6g to %.6g", mean, math.Sqrt(sum(rewards, mean, 2)/n),
+			slices.Min(rewards), slices.Max(rewards))})
+	}
+	out = append(out, Fact{"sampled tokens", fmt.Sprintf("%d to %d", short, long)})
+	if decided > 0 {
+		out = append(out, Fact{"curate", fmt.Sprintf("kept %d of %d", kept, decided)})
+	}
+	return out
 }
 
 // Write writes the members as a table, in text or in Markdown.
@@ -152,7 +197,9 @@ func (g *Comparison) Write(w io.Writer, markdown bool) error {
 	}
 	p.Field("group", "%s: %s, example %q", text.Line(g.GroupID), plural.Of(len(g.Members), "member"), g.ExampleID)
 	p.Field("dataset", "%s", g.URI)
-	p.Field("reward", "mean %s, %s to %s", text.Exact(g.Mean), text.Exact(g.Min), text.Exact(g.Max))
+	for _, f := range GroupFacts(g.Members) {
+		p.Field(f.Name, "%s", f.Value)
+	}
 	if g.Reference != "" {
 		p.Field("reference", "%s", text.OneLine(g.Reference))
 	}

@@ -2,16 +2,10 @@ package serve
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -71,7 +65,12 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 		Path: page.Link("d", f.Key, "g", id), WholeURL: listed(r, page.Link("d", f.Key, "g", id)), Components: x.Components()}
 	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
 	number, _ := x.GroupOf(id)
-	m.Facts = factsOf(x, number, rows)
+	peers := make([]model.Peer, len(rows))
+	for i, row := range rows {
+		t := x.At(row)
+		peers[i] = model.Peer{Status: t.Status, Reward: notNaN(t.Reward), SampledTokens: t.SampledTokens, Decision: t.Decision}
+	}
+	m.Facts = append([]model.Fact{{Name: "example", Value: text.Name(x.At(rows[0]).Example)}}, model.GroupFacts(peers)...)
 	for _, row := range rows[:min(len(rows), maxInTable)] {
 		m.Members = append(m.Members, g.member(x.At(row)))
 	}
@@ -104,42 +103,6 @@ func (g *grouping) member(t query.Trajectory) memberView {
 	v.Fate = conversationOf(g.x, &query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
 		Advantage: v.Advantage}, Is: t}).Fate()
 	return v
-}
-
-// factsOf returns what is known of a group.
-func factsOf(x *query.Index, number uint32, rows []uint32) []model.Fact {
-	lengths, statuses := []int32{}, map[string]int{}
-	for _, row := range rows {
-		t := x.At(row)
-		statuses[t.Status]++
-		lengths = append(lengths, t.SampledTokens)
-	}
-	g := x.Group(number)
-	out := []model.Fact{{Name: "example", Value: text.Name(x.At(rows[0]).Example)},
-		{Name: "members", Value: membersText(len(rows), statuses)}}
-	if g.Valid > 0 {
-		out = append(out, model.Fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
-			model.Fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
-	}
-	out = append(out, model.Fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
-	if g.Kept+g.Dropped > 0 {
-		out = append(out, model.Fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
-	}
-	return out
-}
-
-// membersText returns the number of members, with those of each status if they differ.
-func membersText(n int, statuses map[string]int) string {
-	var parts []string
-	for _, s := range outcomes.Statuses {
-		if statuses[s] > 0 && statuses[s] < n {
-			parts = append(parts, strconv.Itoa(statuses[s])+" "+s)
-		}
-	}
-	if parts == nil {
-		return plural.Of(n, "trajectory")
-	}
-	return plural.Of(n, "trajectory") + ": " + strings.Join(parts, ", ")
 }
 
 // notNaN returns a number of an index, nil for null.
