@@ -181,7 +181,7 @@ func GroupFacts(members []Peer) []Fact {
 		out = append(out, Fact{"reward", fmt.Sprintf("mean %.6g, std %.6g, %.6g to %.6g", mean, math.Sqrt(sum(rewards, mean, 2)/n),
 			slices.Min(rewards), slices.Max(rewards))})
 	}
-	out = append(out, Fact{"sampled tokens", fmt.Sprintf("%d to %d", short, long)})
+	out = append(out, Fact{"tokens", fmt.Sprintf("%d to %d sampled", short, long)})
 	if decided > 0 {
 		out = append(out, Fact{"curate", fmt.Sprintf("kept %d of %d", kept, decided)})
 	}

@@ -1,13 +1,14 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"net/http"
 	"path"
-	"time"
+	"strings"
 )
 
 //go:embed static
@@ -16,15 +17,12 @@ var staticFiles embed.FS
 // StaticPath begins the path of every file that pages load.
 const StaticPath = "/static/"
 
-// asset is a file that pages load. Its path below StaticPath contains a digest: a browser keeps
-// it for ever.
-type asset struct {
+// Assets are the files that pages load. Their paths contain a digest of all: a browser keeps them
+// for ever.
+type Assets struct {
+	fs.FS
 	path string
-	data []byte
 }
-
-// Assets are the files by name.
-type Assets map[string]asset
 
 // contentTypes are the types of files that are served; others are not.
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
@@ -32,23 +30,17 @@ var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "
 
 // Embedded returns the files in folder static.
 func Embedded() Assets {
-	a := Assets{}
-	list, err := staticFiles.ReadDir("static")
+	files, err := fs.Sub(staticFiles, "static")
+	names, _ := fs.Glob(files, "*.*")
+	var all []byte
+	for _, name := range names {
+		data, readErr := fs.ReadFile(files, name)
+		all, err = append(all, data...), errors.Join(err, readErr)
+	}
 	if err != nil {
-		panic(err) // the path is a constant
+		panic(err) // the paths are constants
 	}
-	for _, f := range list {
-		name := f.Name()
-		if contentTypes[path.Ext(name)] == "" {
-			continue
-		}
-		data, err := staticFiles.ReadFile("static/" + name)
-		if err != nil {
-			panic(err)
-		}
-		a[name] = asset{Digest(data) + "/" + name, data}
-	}
-	return a
+	return Assets{files, StaticPath + Digest(all) + "/"}
 }
 
 // Digest returns a short digest of data.
@@ -58,17 +50,17 @@ func Digest(data []byte) string {
 }
 
 // URL returns the URL of a file, for templates.
-func (a Assets) URL(name string) string { return StaticPath + a[name].path }
+func (a Assets) URL(name string) string { return a.path + name }
 
 // Serve answers the request of a file.
 func (a Assets) Serve(w http.ResponseWriter, r *http.Request) {
-	name := path.Base(r.URL.Path)
-	f, known := a[name]
-	if !known || r.URL.Path != StaticPath+f.path {
+	name, known := strings.CutPrefix(r.URL.Path, a.path)
+	kind := contentTypes[path.Ext(name)]
+	if _, err := fs.Stat(a.FS, name); err != nil || !known || kind == "" {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
+	http.ServeFileFS(w, r, a.FS, name)
 }
