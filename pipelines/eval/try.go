@@ -165,6 +165,8 @@ type Group struct {
 	Mean    *float64 `json:"mean"`
 	Std     *float64 `json:"std"`
 	Flat    bool     `json:"flat"` // it gives no training signal: its advantages are 0, or without any its rewards are equal
+
+	facts []model.Fact
 }
 
 // Cost is what trajectories took.
@@ -199,9 +201,9 @@ func (r *TryResult) read(ctx context.Context, uri string, o TryOptions) error {
 		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
 			Flat: g.Flat(t)})
 	})
-	for _, g := range r.Groups {
+	for i := range r.Groups {
 		if err == nil {
-			err = r.compare(ctx, uri, g.GroupID)
+			err = r.compare(ctx, uri, &r.Groups[i])
 		}
 	}
 	if err != nil {
@@ -219,15 +221,16 @@ func (r *TryResult) read(ctx context.Context, uri string, o TryOptions) error {
 }
 
 // compare adds where the attempts of a group part.
-func (r *TryResult) compare(ctx context.Context, uri, group string) error {
-	c, err := model.Compare(ctx, uri, group)
+func (r *TryResult) compare(ctx context.Context, uri string, g *Group) error {
+	c, err := model.Compare(ctx, uri, g.GroupID)
 	if err != nil {
 		return err
 	}
+	g.facts = model.GroupFacts(c.Members)
 	for _, m := range c.Members {
 		for i := range r.Attempts {
 			if a := &r.Attempts[i]; a.TrajectoryID == m.TrajectoryID {
-				a.group, a.Message, a.Differs = group, c.Shared, m.Differs
+				a.group, a.Message, a.Differs = g.GroupID, c.Shared, m.Differs
 			}
 		}
 	}

@@ -81,8 +81,10 @@ func (a *Attempt) components() string {
 
 func (r *TryResult) writeGroups(w io.Writer) {
 	for _, g := range r.Groups {
-		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", excerpt.Start(text.Line(g.GroupID), 24), g.Valid,
-			plural.Of(g.Count, "attempt"), text.Float(g.Mean), text.Float(g.Std))
+		fmt.Fprintf(w, "\ngroup %s:", excerpt.Start(text.Line(g.GroupID), 24))
+		for i, f := range g.facts {
+			fmt.Fprintf(w, "%s %s %s", map[bool]string{false: ";"}[i == 0], f.Name, f.Value)
+		}
 		switch {
 		case g.Flat:
 			fmt.Fprint(w, "; flat: all advantages are 0, so it gives no training signal (more attempts, a higher temperature or a "+

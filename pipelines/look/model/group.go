@@ -175,13 +175,13 @@ func GroupFacts(members []Peer) []Fact {
 		}
 	}
 	out := []Fact{{"members", strings.TrimSuffix(plural.Of(len(members), "trajectory")+": "+strings.Join(parts, ", "), ": ")}}
-	if rewards := rewardsOf(members); len(rewards) > 0 {
-		n := float64(len(rewards))
+	rewards := rewardsOf(members)
+	reward := fmt.Sprintf("%d of %d have one", len(rewards), len(members))
+	if n := float64(len(rewards)); n > 0 {
 		mean := sum(rewards, 0, 1) / n
-		out = append(out, Fact{"reward", fmt.Sprintf("mean %.6g, std %.6g, %.6g to %.6g", mean, math.Sqrt(sum(rewards, mean, 2)/n),
-			slices.Min(rewards), slices.Max(rewards))})
+		reward += fmt.Sprintf(": mean %.6g, std %.6g, %.6g to %.6g", mean, math.Sqrt(sum(rewards, mean, 2)/n), slices.Min(rewards), slices.Max(rewards))
 	}
-	out = append(out, Fact{"tokens", fmt.Sprintf("%d to %d sampled", short, long)})
+	out = append(out, Fact{"reward", reward}, Fact{"tokens", fmt.Sprintf("%d to %d sampled", short, long)})
 	if decided > 0 {
 		out = append(out, Fact{"curate", fmt.Sprintf("kept %d of %d", kept, decided)})
 	}
