@@ -22,8 +22,24 @@ import (
 
 // panel is one plot over epochs: the lines of one reward.
 type panel struct {
-	axis  string
-	lines []line
+	axis, title, below string
+	lines              []line
+	first, last        float64
+	ticks              plot.Ticker // nil for whole numbers
+}
+
+// drawn returns a plot of each panel.
+func drawn(all []panel) func(theme) ([]*plot.Plot, error) {
+	return func(t theme) (out []*plot.Plot, err error) {
+		for _, p := range all {
+			x, err := p.plot(t)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, x)
+		}
+		return out, nil
+	}
 }
 
 // line is one value by epoch, with its standard error.
@@ -68,7 +84,7 @@ func panels(epochs []history.Epoch) []panel {
 	}
 	for _, name := range history.ScoreNames(epochs) { // apart: other rewards have another scale
 		if len(out) < maxPanels {
-			out = append(out, panel{"reward: " + excerpt.Start(name, 26), []line{totals("", 0, epochs, history.ScoresOf(name))}})
+			out = append(out, panel{axis: "reward: " + excerpt.Start(name, 26), lines: []line{totals("", 0, epochs, history.ScoresOf(name))}})
 		}
 	}
 	share := line{ink: 3}
@@ -123,29 +139,14 @@ func (l *line) Add(x, v float64, err *float64) {
 // RewardFigure draws the rewards of a run by epoch with bands of 95 % (see
 // clusters.Clusters), and the curriculum's share of groups.
 func RewardFigure(run history.Run) Figure {
-	banded := slices.ContainsFunc(panels(run.Epochs), panel.banded)
-	return Figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: banded, plots: func(t theme) ([]*plot.Plot, error) {
-		var out []*plot.Plot
-		all := panels(run.Epochs)
-		first, last := 0.0, 0.0
+	all := panels(run.Epochs)
+	for i := range all {
 		if n := len(run.Epochs); n > 0 {
-			first, last = float64(run.Epochs[0].Epoch), float64(run.Epochs[n-1].Epoch)
+			all[i].first, all[i].last = float64(run.Epochs[0].Epoch), float64(run.Epochs[n-1].Epoch)
 		}
-		for i, p := range all {
-			drawn, err := p.plot(t, first, last)
-			if err != nil {
-				return nil, err
-			}
-			if i == 0 {
-				drawn.Title.Text = run.Title()
-			}
-			if i == len(all)-1 {
-				drawn.X.Label.Text = "epoch"
-			}
-			out = append(out, drawn)
-		}
-		return out, nil
-	}}
+	}
+	all[0].title, all[len(all)-1].below = run.Title(), "epoch"
+	return Figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: slices.ContainsFunc(all, panel.banded), plots: drawn(all)}
 }
 
 // banded reports whether a line has a band.
@@ -155,12 +156,12 @@ func (p panel) banded() bool {
 	})
 }
 
-func (p panel) plot(t theme, first, last float64) (*plot.Plot, error) {
+func (p panel) plot(t theme) (*plot.Plot, error) {
 	out := t.plot()
-	out.Y.Label.Text = p.axis
+	out.Title.Text, out.X.Label.Text, out.Y.Label.Text = p.title, p.below, p.axis
 	margin := 0.5
-	if last > first {
-		margin = 0.02 * (last - first)
+	if p.last > p.first {
+		margin = 0.02 * (p.last - p.first)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	labelled := 0
@@ -169,7 +170,7 @@ func (p panel) plot(t theme, first, last float64) (*plot.Plot, error) {
 		if l.name != "" {
 			labelled++
 		}
-		if first == last { // beside each other, so that none hides another
+		if p.first == p.last { // beside each other, so that none hides another
 			l = l.shifted(0.05 * (float64(i) - float64(len(p.lines)-1)/2))
 		}
 		if err := l.draw(out, t); err != nil {
@@ -196,8 +197,10 @@ func (p panel) plot(t theme, first, last float64) (*plot.Plot, error) {
 	if labelled > 0 {
 		above += 0.12 * (high - low) * float64(labelled) // for the legend
 	}
-	out.X.Min, out.X.Max, out.Y.Min, out.Y.Max = first-margin, last+margin, low-room, high+above
-	out.X.Tick.Marker = wholeTicks(16)
+	out.X.Min, out.X.Max, out.Y.Min, out.Y.Max = p.first-margin, p.last+margin, low-room, high+above
+	if out.X.Tick.Marker = p.ticks; p.ticks == nil {
+		out.X.Tick.Marker = wholeTicks(16)
+	}
 	return out, nil
 }
 
@@ -288,11 +291,10 @@ const MaxCurves = 6
 // epoch and by the tokens that the epochs before took; no figure without rewards. The runs
 // are named by their roots.
 func CompareView(curves []history.Run) (FigureView, error) {
-	f := Figure{row: 3 * vg.Inch}
 	var all []panel
-	var ends []float64
 	for name, of := range history.Sides {
-		by, last, n := [2]panel{}, [2]float64{}, 0
+		axis, n := strings.ToLower(name)+" reward", 0
+		by := [2]panel{{axis: axis, below: "epoch"}, {axis: axis, below: "million tokens before", ticks: labelled}}
 		for ink, c := range curves {
 			epochs := line{name: excerpt.Start(c.Root, 30), ink: ink}
 			tokens, before := epochs, 0.0
@@ -300,33 +302,19 @@ func CompareView(curves []history.Run) (FigureView, error) {
 				if s := of(e); s != nil && s.Mean != nil {
 					epochs.Add(float64(e.Epoch), *s.Mean, nil)
 					tokens.Add(before, *s.Mean, nil)
-					last = [2]float64{max(last[0], float64(e.Epoch)), max(last[1], before)}
+					by[0].last, by[1].last = max(by[0].last, float64(e.Epoch)), max(by[1].last, before)
 				}
 				before += float64(e.Cost.Tokens()) / 1e6
 			}
 			by[0].lines, by[1].lines = append(by[0].lines, epochs), append(by[1].lines, tokens)
 			n += len(epochs.points)
 		}
-		by[0].axis, by[1].axis = strings.ToLower(name)+" reward", strings.ToLower(name)+" reward"
 		if n > 0 {
-			all, ends = append(all, by[:]...), append(ends, last[:]...)
+			all = append(all, by[:]...)
 		}
 	}
 	if len(all) == 0 {
 		return FigureView{}, nil
 	}
-	f.plots = func(t theme) (out []*plot.Plot, err error) {
-		for i, p := range all {
-			drawn, err := p.plot(t, 0, ends[i])
-			if err != nil {
-				return nil, err
-			}
-			if drawn.X.Label.Text = "epoch"; i%2 == 1 {
-				drawn.X.Label.Text, drawn.X.Tick.Marker = "million tokens before", labelled
-			}
-			out = append(out, drawn)
-		}
-		return out, nil
-	}
-	return f.View("Rewards of the runs by epoch and by tokens")
+	return Figure{row: 3 * vg.Inch, plots: drawn(all)}.View("Rewards of the runs by epoch and by tokens")
 }
