@@ -274,11 +274,7 @@ func (l *Listing) Epochs() map[int][]*Entry {
 func (l *Listing) Rollout(epoch int) *Entry {
 	var last *Entry
 	for _, f := range l.Entries {
-		rest := f.Stage
-		for strings.HasPrefix(rest, "extended/") {
-			rest = strings.TrimPrefix(rest, "extended/")
-		}
-		if f.Epoch == epoch && rest == "rollout" && (last == nil || len(f.Stage) > len(last.Stage)) {
+		if f.Epoch == epoch && strings.ReplaceAll(f.Stage, "extended/", "") == "rollout" && (last == nil || len(f.Stage) > len(last.Stage)) {
 			last = f
 		}
 	}

@@ -74,17 +74,10 @@ func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
 
 // Extremes returns the members of the greatest and of the least reward.
 func (g *ShownGroup) Extremes() []ShownMember {
-	var out []ShownMember
-	for _, m := range g.Members {
-		switch {
-		case m.Reward == nil:
-		case len(out) == 0:
-			out = []ShownMember{m, m}
-		case *m.Reward > *out[0].Reward:
-			out[0] = m
-		case *m.Reward < *out[1].Reward:
-			out[1] = m
-		}
+	scored := slices.DeleteFunc(slices.Clone(g.Members), func(m ShownMember) bool { return m.Reward == nil })
+	if len(scored) == 0 {
+		return nil
 	}
-	return out
+	by := func(a, b ShownMember) int { return cmp.Compare(*a.Reward, *b.Reward) }
+	return []ShownMember{slices.MaxFunc(scored, by), slices.MinFunc(scored, by)}
 }

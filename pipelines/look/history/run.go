@@ -145,6 +145,13 @@ func (r Run) Cost() (c Cost) {
 // Tokens returns the tokens of prompts and of completions.
 func (c Cost) Tokens() int64 { return c.PromptTokens + c.CompletionTokens }
 
+// AddCounts adds numbers by name.
+func AddCounts(to, from map[string]int64) {
+	for name, n := range from {
+		to[name] += n
+	}
+}
+
 // Total returns the seconds of all stages.
 func (e Epoch) Total() (total float64) {
 	for _, s := range e.Seconds {

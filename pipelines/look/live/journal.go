@@ -83,12 +83,8 @@ func (j *journalled) Totals() totals {
 	for _, t := range j.shards {
 		all.Rows, all.Failed = all.Rows+t.Rows, all.Failed+t.Failed
 		all.Prompt, all.Completion = all.Prompt+t.Prompt, all.Completion+t.Completion
-		for name, n := range t.Classes {
-			all.Classes[name] += n
-		}
-		for name, n := range t.Stops {
-			all.Stops[name] += n
-		}
+		history.AddCounts(all.Classes, t.Classes)
+		history.AddCounts(all.Stops, t.Stops)
 	}
 	return all
 }

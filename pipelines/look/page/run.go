@@ -52,12 +52,8 @@ func RunOf(run history.Run, price func(history.Cost) float64) Run {
 	}
 	failures, drops := map[string]int64{}, map[string]int64{}
 	for _, e := range run.Epochs {
-		for class, n := range e.Failures {
-			failures[class] += n
-		}
-		for rule, n := range e.Drops {
-			drops[rule] += n
-		}
+		history.AddCounts(failures, e.Failures)
+		history.AddCounts(drops, e.Drops)
 	}
 	out.Failures, out.Drops = Sorted(failures), Sorted(drops)
 	return out

@@ -65,11 +65,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 	if n+1 < len(t.Messages) {
 		m.Next = self(n + 1)
 	}
-	var ids []string
-	for _, id := range raw.PromptDeltaIDs[:min(m.PromptIDs, wholePrompts)] {
-		ids = append(ids, strconv.Itoa(int(id)))
-	}
-	m.Prompt = strings.Join(ids, " ")
+	m.Prompt = strings.Trim(fmt.Sprint(raw.PromptDeltaIDs[:min(m.PromptIDs, wholePrompts)]), "[]")
 	if raw.Sampled {
 		m.Tokens = page.TokensOf(v.c, n, from, wholeTokens)
 		if from > 0 {
