@@ -1,10 +1,6 @@
 package stages
 
-import (
-	"maps"
-
-	"github.com/rollmill/rollmill/formats/decision"
-)
+import "github.com/rollmill/rollmill/formats/decision"
 
 // Report describes what a stage did. With --json the command prints it.
 type Report struct {
@@ -35,23 +31,4 @@ func Count(table *map[string]int64, key string, n int64) {
 		*table = map[string]int64{}
 	}
 	(*table)[key] += n
-}
-
-// Add adds another shard's report.
-func (r *Report) Add(o Report) {
-	r.Rows += o.Rows
-	r.Seconds += o.Seconds
-	for k, n := range o.Counts {
-		Count(&r.Counts, k, n)
-	}
-	for k, n := range o.Drops {
-		Count(&r.Drops, k, n)
-	}
-	for k, n := range o.Failures {
-		Count(&r.Failures, k, n)
-	}
-	if o.Sealed {
-		r.Sealed, r.RowsDigest, r.Missing = true, o.RowsDigest, nil
-	}
-	r.Counts = maps.Clone(r.Counts)
 }

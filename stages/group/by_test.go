@@ -49,7 +49,7 @@ func TestBy(t *testing.T) {
 			in := stored(t, "rollout", tasks(), 3)
 			o := options(in, in+"-group")
 			o.By = by
-			d, _ := grouped(t, o, shards)
+			d := grouped(t, o, shards)
 			if got := membership(rowsOf[formats.Member](t, d, "")); got != want {
 				t.Errorf("by %q in %d shards:\n got %s\nwant %s", by, shards, got, want)
 			}
@@ -80,7 +80,7 @@ func TestGroupsBySomethingElse(t *testing.T) {
 	in := stored(t, "rollout", rows, 1)
 	o := options(in, in+"-group")
 	o.By = "metadata.topic"
-	d, _ := grouped(t, o, 1)
+	d := grouped(t, o, 1)
 	var lines []string
 	for _, g := range rowsOf[formats.GroupStats](t, d, schema.TableGroups) {
 		lines = append(lines, fmt.Sprintf("%s of %q in %d: %d of %d", g.GroupID, g.ExampleID, g.Epoch, g.Valid, g.Count))
@@ -112,7 +112,7 @@ func TestRowsWithoutKey(t *testing.T) {
 	}
 	o := options(in, in+"-group")
 	o.By = `metadata.topic ?? "none"`
-	if d, _ := grouped(t, o, 1); d.Rows != 6 {
+	if d := grouped(t, o, 1); d.Rows != 6 {
 		t.Errorf("%d rows", d.Rows)
 	}
 }
@@ -146,7 +146,7 @@ func TestNeverScored(t *testing.T) {
 		t.Error("a dataset stands all the same")
 	}
 	o.AllowUnscored = true
-	if d, _ := grouped(t, o, 1); d.Rows != 3 {
+	if d := grouped(t, o, 1); d.Rows != 3 {
 		t.Errorf("%d rows", d.Rows)
 	}
 	// All failed, or a component was looked for: nobody forgot to score.

@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -67,16 +68,16 @@ func TestForksAreNoMembers(t *testing.T) {
 		for _, name := range []string{"tree", "value"} {
 			o := options(plain, plain+"-"+name)
 			o.Estimator.Name = name
-			want, before := grouped(t, o, 1)
+			want := grouped(t, o, 1)
 			o = options(whole, whole+"-"+name)
 			o.Estimator.Name = name
 			var got *dataset.Dataset
 			for _, shards := range []int{1, 3} {
 				o.Out.URI = fmt.Sprintf("%s-%s-%d", whole, name, shards)
-				again, after := grouped(t, o, shards)
+				again := grouped(t, o, shards)
 				for _, fact := range []string{"groups", "groups_with_advantages", "groups_flat", "scored", "solved", "reward_sum"} {
-					if before.Facts[fact] != after.Facts[fact] {
-						t.Errorf("%s: %s %v, without forks %v", name, fact, after.Facts[fact], before.Facts[fact])
+					if math.Abs(want.Facts[fact]-again.Facts[fact]) > 1e-9 { // shards add up in another order
+						t.Errorf("%s: %s %v, without forks %v", name, fact, again.Facts[fact], want.Facts[fact])
 					}
 				}
 				if got == nil {

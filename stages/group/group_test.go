@@ -235,7 +235,8 @@ func TestThinInputAndShards(t *testing.T) {
 	if d.Rows != 300 || d.Base == nil {
 		t.Fatalf("%d rows, base %v", d.Rows, d.Base)
 	}
-	var report stages.Report
+	var last stages.Report
+	var rows int64
 	o := options(scores, base+"-three")
 	for i := range 3 {
 		o.Out.Shard = stages.Shard{Index: i, Count: 3}
@@ -243,10 +244,10 @@ func TestThinInputAndShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report.Add(r)
+		last, rows = r, rows+r.Rows
 	}
-	if !report.Sealed || report.RowsDigest != d.RowsDigest.String() || report.Rows != 300 {
-		t.Errorf("three shards: %+v; one: %v", report, d.RowsDigest)
+	if !last.Sealed || last.RowsDigest != d.RowsDigest.String() || rows != 300 {
+		t.Errorf("three shards: %d rows, %+v; one: %v", rows, last, d.RowsDigest)
 	}
 	three, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestScoresAreRepeated(t *testing.T) {
 			for i, scores := range []string{file, mem} {
 				o := options(scores, storage.Join(scores, "..", fmt.Sprintf("group %d %d", len(by), shards)))
 				o.By = by
-				d, _ := grouped(t, o, shards)
+				d := grouped(t, o, shards)
 				if digest := d.RowsDigest.String(); want == "" {
 					want = digest
 				} else if digest != want {

@@ -64,16 +64,13 @@ func stored(t TB, stage string, rows []formats.Trajectory, parts int) string {
 }
 
 // grouped runs every shard and opens the result.
-func grouped(t TB, o group.Options, shards int) (*dataset.Dataset, stages.Report) {
+func grouped(t TB, o group.Options, shards int) *dataset.Dataset {
 	t.Helper()
-	var sum stages.Report
 	for i := range shards {
 		o.Out.Shard = stages.Shard{Index: i, Count: shards}
-		r, err := group.Run(t.Context(), o)
-		if err != nil {
+		if _, err := group.Run(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		sum.Add(r)
 	}
 	d, err := dataset.Open(t.Context(), o.Out.URI, dataset.OpenOptions{})
 	if err != nil {
@@ -82,7 +79,7 @@ func grouped(t TB, o group.Options, shards int) (*dataset.Dataset, stages.Report
 	if err := dataset.Verify(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	return d, sum
+	return d
 }
 
 func rowsOf[T any](t TB, d *dataset.Dataset, table string) []T {
@@ -161,14 +158,14 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 		in := stored(t, "import", rows, 1)
 		o := options(in, in+"-group")
 		o.Estimator.Name, o.AllowUnscored = rapid.SampledFrom(names).Draw(t, "estimator"), true
-		want, wantReport := grouped(t, o, 1)
+		want := grouped(t, o, 1)
 
 		seed := rapid.Uint64().Draw(t, "seed")
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 		in = stored(t, "import", rows, rapid.IntRange(1, 4).Draw(t, "parts"))
 		o.In.URI, o.Out.URI = in, in+"-group"
 		o.Spill = stages.Spill{Dir: dir, Memory: int64(rapid.SampledFrom([]int{64, 1000, 1 << 20}).Draw(t, "memory"))}
-		got, report := grouped(t, o, rapid.IntRange(1, 3).Draw(t, "shards"))
+		got := grouped(t, o, rapid.IntRange(1, 3).Draw(t, "shards"))
 
 		if diff := cmp.Diff(byID(rowsOf[formats.Member](t, want, "")), byID(rowsOf[formats.Member](t, got, ""))); diff != "" {
 			t.Fatal(diff)
@@ -177,7 +174,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 			statistics(rowsOf[formats.GroupStats](t, got, schema.TableGroups))); diff != "" {
 			t.Fatal(diff)
 		}
-		if diff := cmp.Diff(wantReport.Counts, report.Counts); diff != "" {
+		if diff := cmp.Diff(want.Counts, got.Counts); diff != "" {
 			t.Fatal(diff)
 		}
 		aligned(t, rows, got)
@@ -216,7 +213,7 @@ func TestRepeatedExample(t *testing.T) {
 	rows := slices.Concat(one[:1], other[:1], one[1:3], other[1:], one[3:])
 	for parts := 1; parts <= 3; parts++ {
 		in := stored(t, "import", rows, parts)
-		d, r := grouped(t, options(in, in+"-group"), parts)
+		d := grouped(t, options(in, in+"-group"), parts)
 		want := "a0 0.707, b0 0.000, a1 -1.414, a2 failed, b1 0.000, a3 0.707"
 		if got := words(rowsOf[formats.Member](t, d, "")); got != want {
 			t.Errorf("%d parts:\n got %s\nwant %s", parts, got, want)
@@ -228,8 +225,8 @@ func TestRepeatedExample(t *testing.T) {
 		if diff := cmp.Diff([]string{"a@0 from 0: 3 of 4, 34 tokens", "b@0 from 1: 2 of 2, 21 tokens"}, lines); diff != "" {
 			t.Error(diff)
 		}
-		if r.Counts["advantage"] != 5 || r.Counts["failed"] != 1 || !r.Sealed {
-			t.Errorf("%+v", r)
+		if d.Counts["advantage"] != 5 || d.Counts["failed"] != 1 {
+			t.Errorf("%+v", d.Counts)
 		}
 	}
 }
@@ -239,7 +236,7 @@ func TestRepeatedExample(t *testing.T) {
 func TestSliceBeginsInsideGroup(t *testing.T) {
 	one := wide(example{"a", "1 0 1 0"}, 0)
 	in := stored(t, "rollout", one, 2)
-	d, _ := grouped(t, options(in, in+"-group"), 2)
+	d := grouped(t, options(in, in+"-group"), 2)
 	if got, want := words(rowsOf[formats.Member](t, d, "")), "a0 1.000, a1 -1.000, a2 1.000, a3 -1.000"; got != want {
 		t.Errorf("got %s", got)
 	}
@@ -263,7 +260,7 @@ func TestScatteredPreferences(t *testing.T) {
 		o := options(in, in+"-group")
 		o.Pairs.Mode, o.Labels = pairs.Exhaustive, true
 		o.Spill.Memory = 1 << 12
-		d, _ := grouped(t, o, shards)
+		d := grouped(t, o, shards)
 		for _, p := range rowsOf[formats.Pair](t, d, schema.TablePairs) {
 			preferred = append(preferred, fmt.Sprint(p))
 		}

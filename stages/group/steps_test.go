@@ -56,7 +56,7 @@ func TestSteps(t *testing.T) {
 			in := stored(t, "import", rows, shards)
 			o := options(in, in+"-"+name)
 			o.Estimator.Name = name
-			out, _ := grouped(t, o, shards)
+			out := grouped(t, o, shards)
 			got := rowsOf[formats.Member](t, out, "")
 			if shards == 1 {
 				want = got
@@ -121,12 +121,12 @@ func TestStepsOfScatteredRows(t *testing.T) {
 	for _, name := range []string{"turns", "gigpo"} {
 		o := options(in, in+"-"+name)
 		o.Estimator.Name = name
-		want, _ := grouped(t, o, 1)
+		want := grouped(t, o, 1)
 		scattered := slices.Clone(rows)
 		slices.SortStableFunc(scattered, func(a, b formats.Trajectory) int { return int(a.Generation - b.Generation) })
 		o.In.URI = stored(t, "import", scattered, 2)
 		o.Out.URI = o.In.URI + "-" + name
-		got, _ := grouped(t, o, 2)
+		got := grouped(t, o, 2)
 		if d := cmp.Diff(byID(rowsOf[formats.Member](t, want, "")), byID(rowsOf[formats.Member](t, got, ""))); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -165,7 +165,7 @@ func TestSignalsOfScores(t *testing.T) {
 	}
 	o := options(stored(t, "import", rows, 1), "mem://"+t.Name()+"/shaped")
 	o.Estimator.Name = "turns"
-	shaped, _ := grouped(t, o, 1)
+	shaped := grouped(t, o, 1)
 	want := byID(rowsOf[formats.Member](t, shaped, ""))
 	for _, s := range plugin.Declared(&o) {
 		if s.Name == "turns-signal" {
@@ -186,7 +186,7 @@ func TestSignalsOfScores(t *testing.T) {
 		}
 		o.In.URI = scoresOf(moved, movedSteps, -1)
 		o.Out.URI = o.In.URI + "-turns"
-		d, _ := grouped(t, o, 1)
+		d := grouped(t, o, 1)
 		if diff := cmp.Diff(want, byID(rowsOf[formats.Member](t, d, ""))); diff != "" {
 			t.Errorf("scattered %v: %s", scattered, diff)
 		}
@@ -343,7 +343,7 @@ func TestHierarchicalByColumns(t *testing.T) {
 					}
 				}
 			}
-			d, _ := grouped(t, o, shards)
+			d := grouped(t, o, shards)
 			if got := words(rowsOf[formats.Member](t, d, "")); got != want {
 				t.Errorf("by %q in %d shards:\n got %s\nwant %s", by, shards, got, want)
 			}
