@@ -12,7 +12,7 @@
 // # A request's way through the packages
 //
 //  1. serve_routes.go finds the session by the URL and the API by the path.
-//     Requests of other kinds are refused, or forwarded by serve_pass.go.
+//     Other requests are refused, forwarded (serve_pass.go) or count tokens (serve_count.go).
 //     Agents in this process call without a connection (serve_direct.go).
 //  2. serve.go reads the request. Package apis decodes it: the prompt becomes
 //     messages, and the fields become those of the engine's request.
@@ -26,7 +26,7 @@
 //     from the bytes while they are read.
 //  6. The agent gets the body, or the engine's events as they come
 //     (stream_relay.go). If its API is translated, it gets the encoded answer,
-//     or events made from the engine's (stream_translate.go).
+//     or events made from the engine's (stream_translate.go, agent_stream.go).
 //  7. session.go records the answer before its last bytes reach the agent.
 //     Package completion and model_name.go decide whether it can be trained on.
 //

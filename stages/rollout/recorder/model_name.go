@@ -9,10 +9,9 @@ import (
 
 var snapshot = regexp.MustCompile(`^-\d{4}-?\d{2}-?\d{2}$|^-\d{4}$`)
 
-// matchModel reports whether the model name got in an answer matches the requested
-// name: the same name, a checkpoint of it ("name@7" for "name"), or a dated
-// snapshot ("name-2026-01-31"). A pinned checkpoint must match exactly. version
-// is the checkpoint's number, if there is one.
+// matchModel reports whether the model name got in an answer matches the requested name: the same name, a checkpoint of
+// it ("name@7" for "name"), or a dated snapshot ("name-2026-01-31"). A pinned checkpoint must match exactly. version is
+// the checkpoint's number, if there is one.
 func matchModel(asked, got string, accept []string) (version *int64, ok bool) {
 	name, v := checkpoint(got)
 	switch {

@@ -118,8 +118,7 @@ func (s *Session) writeBody(w http.ResponseWriter, r *engines.Result, body []byt
 	w.Write(body)
 }
 
-// readRequest returns the content of an agent's request; if it cannot, it answers the
-// agent and returns false.
+// readRequest returns the content of an agent's request; if it cannot, it answers the agent and returns false.
 func readRequest(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	content, err := remote.Decompress(r.Header.Get("Content-Encoding"), r.Body)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Client returns a client for agents in this process. It reaches the sessions'
-// addresses, and nothing else, without a connection: with thousands of open
-// trajectories, connections to itself would take most of the process's memory
-// and of its open files. An answer arrives when it is complete, also a stream.
+// Client returns a client for agents in this process. It reaches the sessions' addresses, and nothing else, without a
+// connection: with thousands of open trajectories, connections to itself would take most of the process's memory and of
+// its open files. An answer arrives when it is complete, also a stream.
 func (r *Recorder) Client() *http.Client { return r.direct }
 
 // direct calls the handler where a transport would send the request.

@@ -10,9 +10,8 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
-// passPaths are the requests besides model calls that an agent may send: those
-// that compute an answer and leave nothing behind. All others are refused, as
-// they would act, with the operator's key, on what is not the trajectory's.
+// passPaths are the requests besides model calls that an agent may send: those that compute an answer and leave nothing
+// behind. All others are refused, as they would act, with the operator's key, on what is not the trajectory's.
 // Options.AllowPaths adds to them. A * is any part of a path.
 var passPaths = []string{
 	"GET /v1/models", "GET /v1/models/*", "GET /v1/models/*/*",
@@ -33,8 +32,7 @@ func CheckPath(allowed string) error {
 	return nil
 }
 
-// mayPass reports whether a request, with its decoded path below /v1, passes to
-// the engine.
+// mayPass reports whether a request, with its decoded path below /v1, passes to the engine.
 func (o *Options) mayPass(method, path string) bool {
 	for _, list := range [][]string{passPaths, o.AllowPaths} {
 		for _, allowed := range list {

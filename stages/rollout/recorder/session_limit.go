@@ -7,8 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// ErrLimit is the cause with which a session's context ends when the trajectory
-// exceeds its limit of calls or tokens.
+// ErrLimit is the cause with which a session's context ends when the trajectory exceeds its limit of calls or tokens.
 var ErrLimit = errors.New("the trajectory has reached its limit of calls or tokens")
 
 // admit counts a call that is about to begin. It returns why the call is

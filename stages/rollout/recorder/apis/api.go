@@ -22,9 +22,8 @@ type API struct {
 // translator reads the requests of an API and writes its answers. It has no state:
 // what a call needs later is in its request.
 type translator interface {
-	// decode reads the prompt as messages. If the API is translated, it also
-	// replaces the request's fields by those of chat completions. The request may
-	// name earlier responses that are stored.
+	// decode reads the prompt as messages. If the API is translated, it also replaces the request's fields by those of
+	// chat completions. The request may name earlier responses that are stored.
 	decode(q *Request, s *StoredResponses) error
 	// askLogprobs adds the fields that make the engine return logprobs.
 	askLogprobs(q *Request)

@@ -29,8 +29,7 @@ func (chatTranslator) decode(q *Request, _ *StoredResponses) error {
 	return nil
 }
 
-// SetArguments writes the arguments of some messages into a request of chat
-// completions, which is unchanged otherwise.
+// SetArguments writes the arguments of some messages into a request of chat completions, which is unchanged otherwise.
 func (q *Request) SetArguments(messages []int) {
 	list := slices.Collect(jsontext.Elements(q.Fields.Get("messages")))
 	for _, i := range messages {
@@ -55,8 +54,7 @@ func withArguments(raw []byte, c *formats.ToolCall) []byte {
 	return jsontext.ParseObject(raw).With("arguments", encode(c.Arguments)).Bytes()
 }
 
-// chatLogprobs is the part of a translator that an API has whose engine is asked as
-// chat completions.
+// chatLogprobs is the part of a translator that an API has whose engine is asked as chat completions.
 type chatLogprobs struct{}
 
 func (chatLogprobs) askLogprobs(q *Request) {

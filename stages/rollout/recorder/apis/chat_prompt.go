@@ -32,8 +32,7 @@ func (q *Request) SetMessages() {
 	q.Fields.Set("messages", []byte(chat.JSON(&formats.Trajectory{Messages: q.Messages}, path)))
 }
 
-// functionTool returns a tool as chat completions describe it. schema is the name
-// that its parameters have in o.
+// functionTool returns a tool as chat completions describe it. schema is the name that its parameters have in o.
 func functionTool(o jsontext.Object, schema string) []byte {
 	var function jsontext.Object
 	for _, f := range [][2]string{{"name", "name"}, {"description", "description"}, {schema, "parameters"},
@@ -79,10 +78,9 @@ type chatPrompt struct {
 	parts    [][]byte
 }
 
-// promoteSystem moves the last message, of the system, to the system prompt if nothing was
-// answered yet: many chat templates refuse it elsewhere. A later one stays where
-// it is, because the tokens before it must not change. between separates it from
-// the text before.
+// promoteSystem moves the last message, of the system, to the system prompt if nothing was answered yet: many chat
+// templates refuse it elsewhere. A later one stays where it is, because the tokens before it must not change. between
+// separates it from the text before.
 func (p *chatPrompt) promoteSystem(between string) {
 	last := len(p.messages) - 1
 	m := p.messages[last]

@@ -16,10 +16,9 @@ var Completions = &API{Name: "completions", Route: "/completions", Path: "/compl
 // completionsTranslator forwards OpenAI's older Completions API.
 type completionsTranslator struct{ forwarded }
 
-// decode reads a prompt without roles. It is recorded as a user
-// message, and the answer as an assistant message: their texts, in order, are
-// what the model saw. A prompt that begins with an earlier prompt and its
-// answer continues them; the tree splits it there.
+// decode reads a prompt without roles. It is recorded as a user message, and the answer as an assistant message: their
+// texts, in order, are what the model saw. A prompt that begins with an earlier prompt and its answer continues them;
+// the tree splits it there.
 func (completionsTranslator) decode(q *Request, _ *StoredResponses) error {
 	q.View.Logprobs = q.Fields.Has("logprobs")
 	prompt := q.Fields.Get("prompt")

@@ -7,9 +7,8 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
-// EventEncoder writes an answer as the events of an API, in their order. What was
-// not written before is written at the end: there a text, or a call's arguments,
-// is one delta.
+// EventEncoder writes an answer as the events of an API, in their order. What was not written before is written at the
+// end: there a text, or a call's arguments, is one delta.
 type EventEncoder interface {
 	Begin(o jsontext.Object)        // the events before the first text; o is the answer so far
 	WriteText(p completion.Segment) // more of the next text

@@ -39,8 +39,7 @@ type messagesUsage struct {
 	Output  int32 `json:"output_tokens"`
 }
 
-// signature is that of every thinking block: clients send back only those that
-// have one.
+// signature is that of every thinking block: clients send back only those that have one.
 const signature = "rollmill"
 
 // Encode returns an answer of chat completions as a message. Of several choices,

@@ -1,13 +1,11 @@
 package apis
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -15,9 +13,8 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
-// DefaultExtra makes vLLM and SGLang return token ids. Engines that do not know
-// a field ignore it; if one refuses it by name, the request is sent again
-// without.
+// DefaultExtra makes vLLM and SGLang return token ids. Engines that do not know a field ignore it; if one refuses it by
+// name, the request is sent again without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
 // Defaults are what a run sets in requests.
@@ -118,9 +115,8 @@ func (q *Request) Enrich(o *Defaults, seed *int64, target bool) {
 	}
 }
 
-// addExtra adds an extra field. It leaves the texts of tokens unchanged when
-// the agent wants to read them. Ids that the agent did not request are recorded
-// but not shown to it.
+// addExtra adds an extra field. It leaves the texts of tokens unchanged when the agent wants to read them. Ids that the
+// agent did not request are recorded but not shown to it.
 func (q *Request) addExtra(name string, value any) {
 	off := string(q.Fields.Get(name)) == "false"
 	if q.Fields.Has(name) && !off || name == "return_tokens_as_token_ids" && q.View.Logprobs {
@@ -141,9 +137,8 @@ func (q *Request) sets(name string) bool {
 // StreamTranslated reports whether the agent gets a stream that is translated.
 func (q *Request) StreamTranslated() bool { return q.Stream && q.API.Translated() }
 
-// Streamed names the stream of a request among the fields that an engine
-// refuses: engines that have no logprobs in a stream with tools may have them in
-// others. A request without it is asked whole.
+// Streamed names the stream of a request among the fields that an engine refuses: engines that have no logprobs in a
+// stream with tools may have them in others. A request without it is asked whole.
 func (q *Request) Streamed() string {
 	switch {
 	case !q.Stream || q.askWhole:
@@ -172,19 +167,6 @@ func (q *Request) Body(without []string) []byte {
 	return fields.Bytes()
 }
 
-// Own returns the agent's fields that change what is sampled, without a seed.
-func (q *Request) Own(added map[string]any) jsontext.Object {
-	return slices.DeleteFunc(slices.Clone(q.Fields), func(f jsontext.Member) bool {
-		_, extra := added[f.Key]
-		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
-	})
-}
-
-// notSampling are the fields that do not change what is sampled, or that have
-// columns of their own.
-var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools",
-	"stream", "stream_options", "logprobs", "top_logprobs", "prompt_logprobs", "user", "metadata", "store"}
-
 // unseen are the agent's fields that no template shows to the model.
 var unseen = []string{"cache_salt", "prompt_cache_key", "safety_identifier", "api_key", "extra_headers"}
 
@@ -193,58 +175,4 @@ func (q *Request) Shows(known *secret.Set) bool {
 	return known.Redact(q.Tools) != q.Tools || slices.ContainsFunc(q.Fields, func(f jsontext.Member) bool {
 		return !slices.Contains(notSampling, f.Key) && !slices.Contains(unseen, f.Key) && known.Redact(string(f.Raw)) != string(f.Raw)
 	})
-}
-
-// Sampling returns the request's other fields as one JSON object, keys sorted.
-func (q *Request) Sampling(o *Defaults) string {
-	out := map[string]json.RawMessage{}
-	for _, f := range q.Fields {
-		if _, extra := o.Extra[f.Key]; !extra && !slices.Contains(notSampling, f.Key) {
-			out[f.Key] = f.Raw
-		}
-	}
-	if q.API != Chat {
-		out["api"] = encode(q.API.Name) // its prompt may be rendered by another template, or by none
-	}
-	if q.responses.leftOut != nil {
-		out["tools_left_out"] = encode(q.responses.leftOut)
-	}
-	if by := q.constrainedBy(); by != "" {
-		out["constrained_by"] = encode(by)
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return "{}"
-	}
-	return strings.ToValidUTF8(string(text), "\uFFFD")
-}
-
-// constrainedBy returns the field by which a request restricts sampling by a
-// grammar, or "". The logprobs of such an answer may be those after masking,
-// whatever the engine reports elsewhere: they are not the policy's own. The
-// call's sampling stores the field as "constrained_by".
-func (q *Request) constrainedBy() string {
-	choice := q.Fields.Get("tool_choice")
-	if len(choice) > 0 && choice[0] == '{' || slices.Contains([]string{"required", "any"}, jsontext.Unquote(choice)) {
-		return "tool_choice"
-	}
-	restricts := func(format []byte) bool {
-		kind := jsontext.Unquote(jsontext.ParseObject(format).Get("type"))
-		return kind != "" && kind != "text"
-	}
-	if restricts(q.Fields.Get("response_format")) {
-		return "response_format"
-	}
-	if restricts(jsontext.ParseObject(q.Fields.Get("text")).Get("format")) {
-		return "text.format"
-	}
-	for _, name := range []string{
-		"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar", // vLLM
-		"json_schema", "regex", "ebnf", "structural_tag", "grammar", // SGLang, llama.cpp
-	} {
-		if q.Fields.Has(name) {
-			return name
-		}
-	}
-	return ""
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// responsesRequest is what a request of the Responses API has beside the chat
-// completion that it becomes.
+// responsesRequest is what a request of the Responses API has beside the chat completion that it becomes.
 type responsesRequest struct {
 	instructions string            // of this call alone
 	continues    *StoredResponse   // nil for none
@@ -95,9 +94,8 @@ var responsesOnly = []string{"input", "instructions", "previous_response_id", "i
 	"service_tier", "user", "max_tool_calls", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
 	"client_metadata", "background", "enable_response_messages"}
 
-// setFromResponses sets what a field of the Responses API is in chat
-// completions. Fields of the same name, and those that only engines have, are
-// unchanged.
+// setFromResponses sets what a field of the Responses API is in chat completions. Fields of the same name, and those
+// that only engines have, are unchanged.
 func (q *Request) setFromResponses(key string, v []byte) error {
 	o := jsontext.ParseObject(v)
 	switch {

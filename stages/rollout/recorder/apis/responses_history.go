@@ -58,8 +58,7 @@ func (r *StoredResponse) messages() (list []formats.Message) {
 	return list
 }
 
-// Store remembers a response as the agent gets it, unless the agent asked not
-// to store it.
+// Store remembers a response as the agent gets it, unless the agent asked not to store it.
 func (s *StoredResponses) Store(q *Request, a *completion.Answer, body []byte) {
 	if !q.responses.store || len(a.Choices) == 0 {
 		return

@@ -60,8 +60,7 @@ func reference(o jsontext.Object) (id string, ok bool) {
 	return id, kind == "item_reference" || kind == "" && id != "" && !o.Has("role") && !o.Has("content")
 }
 
-// readItem adds one item of a response to m. The input of a custom tool becomes the
-// argument of a function.
+// readItem adds one item of a response to m. The input of a custom tool becomes the argument of a function.
 func readItem(m *formats.Message, o jsontext.Object) {
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "reasoning":
@@ -96,8 +95,7 @@ func readItem(m *formats.Message, o jsontext.Object) {
 	}
 }
 
-// fullName returns the name of a function, after that of its namespace if it has
-// one.
+// fullName returns the name of a function, after that of its namespace if it has one.
 func fullName(o jsontext.Object) string {
 	name := jsontext.Unquote(o.Get("name"))
 	if space := jsontext.Unquote(o.Get("namespace")); space != "" {

@@ -11,8 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
-// responsesPrompt converts messages of the Responses API, whose parts have other
-// types, to those of chat completions.
+// responsesPrompt converts messages of the Responses API, whose parts have other types, to those of chat completions.
 type responsesPrompt struct{ chatPrompt }
 
 func (p *responsesPrompt) add(m formats.Message) error {
@@ -78,8 +77,7 @@ func inputImage(o jsontext.Object) ([]byte, error) {
 	return jsontext.Object{field("type", encode("image_url")), field("image_url", image.Bytes())}.Bytes(), nil
 }
 
-// sealPrefix begins reasoning in "encrypted" content. It is readable; clients that
-// keep no reasoning text send it back.
+// sealPrefix begins reasoning in "encrypted" content. It is readable; clients that keep no reasoning text send it back.
 const sealPrefix = "rollmill:"
 
 func unsealReasoning(text string) string {
@@ -91,14 +89,12 @@ func unsealReasoning(text string) string {
 	return string(out)
 }
 
-// customArguments are the arguments of the function that stands for a tool whose
-// input is a text.
+// customArguments are the arguments of the function that stands for a tool whose input is a text.
 func customArguments(input string) []byte {
 	return jsontext.Object{field("input", jsontext.AppendString(nil, input))}.Bytes()
 }
 
-// customInput returns the text in such arguments, or all of them if the model
-// wrote something else.
+// customInput returns the text in such arguments, or all of them if the model wrote something else.
 func customInput(arguments string) string {
 	o := jsontext.ParseObject([]byte(arguments))
 	if v := o.Get("input"); jsontext.Valid([]byte(arguments)) && len(o) == 1 && len(v) > 0 && v[0] == '"' {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Answer is an engine's answer, assembled from one body or from the chunks of a
-// stream.
+// Answer is an engine's answer, assembled from one body or from the chunks of a stream.
 type Answer struct {
 	Model     string
 	PromptIDs []int32 // of the whole prompt; nil when the engine gave none
@@ -88,11 +86,10 @@ type tokens struct {
 
 var ErrNotCompletion = errors.New("the answer is not a chat completion")
 
-// Add reads a whole answer, or one chunk of a stream, and returns what the
-// agent sees of it: without the fields that this package requested and the
-// agent did not. Unchanged parts keep their bytes. A chunk with nothing that
-// the agent requested becomes empty. NaN and infinities, which Python engines
-// write although JSON has none, are read as missing numbers. The result is valid until the next call.
+// Add reads a whole answer, or one chunk of a stream, and returns what the agent sees of it: without the fields that
+// this package requested and the agent did not. Unchanged parts keep their bytes. A chunk with nothing that the agent
+// requested becomes empty. NaN and infinities, which Python engines write although JSON has none, are read as missing
+// numbers. The result is valid until the next call.
 func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 	c := a.cursor.over(body)
 	found, usage := false, false
@@ -240,8 +237,7 @@ func (c *Choice) Assemble() {
 	m.FinishReason, m.Sampled = c.finish, true
 }
 
-// addDelta adds a piece of the message, and reports whether it may contain tokens,
-// as NeMo's do.
+// addDelta adds a piece of the message, and reports whether it may contain tokens, as NeMo's do.
 func (c *Choice) addDelta(at *cursor) (tokens bool) {
 	thought := false
 	for more := at.open('{'); more; more = at.more('}') {
@@ -290,49 +286,6 @@ func addText(to *strings.Builder, raw []byte) bool {
 		to.WriteString(jsontext.Unquote(raw))
 	}
 	return true
-}
-
-// RefusalOf returns the refusal in a message's content parts, or "".
-func RefusalOf(m *formats.Message) (out string) {
-	for part := range jsontext.Elements([]byte(m.ContentParts)) {
-		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
-	}
-	return out
-}
-
-func ParseCount(raw []byte) int32 {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || f < 0 || f > math.MaxInt32 {
-		return 0
-	}
-	return int32(f)
-}
-
-func Excerpt(b []byte) string {
-	const limit = 200
-	text := strconv.Quote(strings.ToValidUTF8(string(b[:min(len(b), limit)]), "?"))
-	switch {
-	case len(b) == 0:
-		return "empty"
-	case len(b) > limit:
-		return text + "…"
-	}
-	return text
-}
-
-// ErrorText returns the message of an error body in any usual form.
-func ErrorText(body []byte) string {
-	o := jsontext.ParseObject(body)
-	for _, key := range []string{"error", "message", "detail"} {
-		v := o.Get(key)
-		if text := jsontext.Unquote(jsontext.ParseObject(v).Get("message")); text != "" {
-			return text
-		}
-		if text := jsontext.Unquote(v); text != "" {
-			return text
-		}
-	}
-	return Excerpt(body)
 }
 
 // Finished reports whether at least n choices have ended.

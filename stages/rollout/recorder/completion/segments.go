@@ -6,9 +6,8 @@ type Segment struct {
 	Text      string
 }
 
-// segmentList is the order in which the text and the reasoning of a streamed answer
-// came: agents get them in this order. A segment grows in place, so the list of a
-// usual answer has at most two.
+// segmentList is the order in which the text and the reasoning of a streamed answer came: agents get them in this
+// order. A segment grows in place, so the list of a usual answer has at most two.
 type segmentList struct {
 	list               []segmentSpan
 	reasoning, content int // bytes that were read
@@ -19,8 +18,7 @@ type segmentSpan struct {
 	from, to  int
 }
 
-// ReadSegments returns the segments of a choice so far. It is called after each chunk
-// whose place among them matters.
+// ReadSegments returns the segments of a choice so far. It is called after each chunk whose place among them matters.
 func (a *Answer) ReadSegments(c *Choice) (out []Segment) {
 	p := &a.segments
 	p.grow(true, &p.reasoning, c.streamed.reasoning.Len())

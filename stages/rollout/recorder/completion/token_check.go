@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// Failure says why a trajectory is unfit for training, or how its last call
-// failed.
+// Failure says why a trajectory is unfit for training, or how its last call failed.
 type Failure struct {
 	Class   string // one of outcomes.FailureClasses
 	Text    string
@@ -23,10 +22,9 @@ func mismatch(format string, args ...any) *Failure {
 	return &Failure{Class: outcomes.FailLogprobMismatch, Text: fmt.Sprintf(format, args...)}
 }
 
-// keepTokens stores the tokens of a choice in its message if there is exactly one
-// logprob per completion token; otherwise it returns the fault and stores none.
-// completion is the engine's token count for this choice; -1 when unknown, although it
-// may have counted the tokens of all.
+// keepTokens stores the tokens of a choice in its message if there is exactly one logprob per completion token;
+// otherwise it returns the fault and stores none. completion is the engine's token count for this choice; -1 when
+// unknown, although it may have counted the tokens of all.
 func (c *Choice) keepTokens(completion int, counted bool) (source string, f *Failure) {
 	found := c.tokens.withLogprobs()
 	logprobs := found.logprobs
@@ -60,9 +58,8 @@ func (c *Choice) keepTokens(completion int, counted bool) (source string, f *Fai
 	return source, nil
 }
 
-// KeepTokens stores the tokens of every choice. An engine counts the completion
-// tokens of all choices together, so with several choices each is checked
-// against its own ids, and their sum against the count.
+// KeepTokens stores the tokens of every choice. An engine counts the completion tokens of all choices together, so with
+// several choices each is checked against its own ids, and their sum against the count.
 func (a *Answer) KeepTokens() (source string, failure *Failure) {
 	completion, total := -1, 0
 	if a.Usage.Known && len(a.Choices) == 1 {

@@ -13,12 +13,10 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// streamedCalls puts together the tool calls of a stream. The API is plain: the first
-// piece of a call has its index, its id and its name, and later pieces have the index
-// alone. Engines differ from it, and clients then read them in their own ways: most by
-// index, and some tell another call by its id or by complete arguments. What is
-// recorded is the reading that loses no call; where clients may differ from each
-// other, the call's sampling says so.
+// streamedCalls puts together the tool calls of a stream. The API is plain: the first piece of a call has its index,
+// its id and its name, and later pieces have the index alone. Engines differ from it, and clients then read them in
+// their own ways: most by index, and some tell another call by its id or by complete arguments. What is recorded is the
+// reading that loses no call; where clients may differ from each other, the call's sampling says so.
 type streamedCalls struct {
 	indexes   []int // of the message's calls; -1 for none, or functionCall
 	ambiguous bool
@@ -93,8 +91,7 @@ func (s *streamedCalls) find(calls []formats.ToolCall, piece *formats.ToolCall, 
 	return at
 }
 
-// begins reports whether a piece with a name begins another call than the one of its
-// index, or the last one.
+// begins reports whether a piece with a name begins another call than the one of its index, or the last one.
 func begins(call, piece *formats.ToolCall, indexed bool) bool {
 	opens := strings.HasPrefix(strings.TrimSpace(piece.Arguments), "{")
 	whole := strings.HasPrefix(strings.TrimSpace(call.Arguments), "{") && json.Valid([]byte(call.Arguments))

@@ -11,12 +11,10 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// balance distributes calls among endpoints. A group stays on one, for its
-// prefix cache, and a new group goes to the least loaded one. An endpoint that
-// fails three times in a row gets no calls until it passes a health check. The
-// number of concurrent calls per endpoint adapts: it shrinks when the endpoint
-// answers 429 or 503, or takes much longer per token than at its best, and
-// grows with each answer.
+// balance distributes calls among endpoints. A group stays on one, for its prefix cache, and a new group goes to the
+// least loaded one. An endpoint that fails three times in a row gets no calls until it passes a health check. The
+// number of concurrent calls per endpoint adapts: it shrinks when the endpoint answers 429 or 503, or takes much longer
+// per token than at its best, and grows with each answer.
 type balance struct {
 	opts   *Settings
 	client *http.Client
@@ -49,8 +47,7 @@ type endpoint struct {
 	down     bool
 }
 
-// group counts the running trajectories of one example; it is removed with the
-// last.
+// group counts the running trajectories of one example; it is removed with the last.
 type group struct {
 	at       *endpoint // nil until its first call
 	sessions int
@@ -104,9 +101,8 @@ func (b *balance) Leave(name string) {
 	delete(b.groups, name)
 }
 
-// acquire waits for a free place at an endpoint; calls that wait get one in the
-// order in which they came. avoid is the endpoint that just failed this call, or
-// nil.
+// acquire waits for a free place at an endpoint; calls that wait get one in the order in which they came. avoid is the
+// endpoint that just failed this call, or nil.
 func (b *balance) acquire(ctx context.Context, name string, avoid *endpoint) (*endpoint, error) {
 	w := &waiter{name, avoid, make(chan *endpoint, 1)}
 	b.mu.Lock()
@@ -196,8 +192,7 @@ func (b *balance) Home(name string) string {
 	return b.list[0].url
 }
 
-// release frees a place. began is when the call was sent, and took is the time per
-// token, if it was answered.
+// release frees a place. began is when the call was sent, and took is the time per token, if it was answered.
 func (b *balance) release(e *endpoint, v verdict, began, now time.Time, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,8 +252,7 @@ func (b *balance) watch(e *endpoint, pause time.Duration) {
 	}
 }
 
-// healthy requests the list of models, which every engine has and which costs
-// nothing.
+// healthy requests the list of models, which every engine has and which costs nothing.
 func (b *balance) healthy(url string) bool {
 	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
 	defer cancel()

@@ -3,6 +3,6 @@
 // decides what an error means (errors.go) and reads streams that are translated
 // (stream.go).
 //
-// It records nothing. An engine that refuses a field which was added to a request is asked
-// again without it, and never gets it again if that was the cause.
+// It records nothing. An engine that refuses a field which was added to a request is asked again without it, and never
+// gets it again if that was the cause (refused_fields.go).
 package engines

@@ -13,8 +13,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// statusError turns an engine's error answer into the error of a try: a
-// temporary one, or a refusal.
+// statusError turns an engine's error answer into the error of a try: a temporary one, or a refusal.
 func statusError(r *Result) error {
 	text := fmt.Sprintf("HTTP %d: %s", r.Status, completion.ErrorText(r.Body))
 	if r.Status/100 == 3 {
@@ -42,8 +41,7 @@ func tooLong(text string) bool {
 		"longer than the model's context length"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// notForwarded are headers that belong to one connection, or that the recorder
-// sets itself.
+// notForwarded are headers that belong to one connection, or that the recorder sets itself.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization",
 	"X-Api-Key",

@@ -71,8 +71,7 @@ func (u *Pool) Close() {
 	u.client.CloseIdleConnections()
 }
 
-// Result is the result of a call: a whole body, or a stream whose first event
-// was read.
+// Result is the result of a call: a whole body, or a stream whose first event was read.
 type Result struct {
 	Status   int
 	Header   http.Header
@@ -92,9 +91,8 @@ type refusedError struct{ result *Result }
 
 func (e *refusedError) Error() string { return e.result.Failure.Text }
 
-// Call sends a request until it is answered, refused or out of retries. A retry
-// goes to another endpoint, if there is one, and so does a request that one refused as it
-// refuses every other: see remote.Mend.
+// Call sends a request until it is answered, refused or out of retries. A retry goes to another endpoint, if there is
+// one, and so does a request that one refused as it refuses every other: see remote.Mend.
 func (u *Pool) Call(ctx context.Context, group string, q *apis.Request, header http.Header) *Result {
 	tries := 0
 	var at *endpoint
@@ -130,8 +128,7 @@ func (u *Pool) Call(ctx context.Context, group string, q *apis.Request, header h
 	return r
 }
 
-// tryAt sends a request once, and frees the place at the endpoint when the
-// answer has arrived, or its stream has ended.
+// tryAt sends a request once, and frees the place at the endpoint when the answer has arrived, or its stream has ended.
 func (u *Pool) tryAt(ctx context.Context, e *endpoint, q *apis.Request, header http.Header) (*Result, error) {
 	began := u.opts.Now()
 	r, err := u.try(ctx, e.url, q, header)
@@ -182,10 +179,9 @@ func failedResult(ctx context.Context, err, last error) *Result {
 	return &Result{Failure: &completion.Failure{Class: outcomes.FailEngine, Text: err.Error()}}
 }
 
-// try sends a request once; an error is permanent or may be retried. If a
-// refusal names a field that was added to the request, it is sent again without
-// that field. Only if that succeeds has the engine refused the field: an error
-// may echo the whole request, whatever it is about.
+// try sends a request once; an error is permanent or may be retried. If a refusal names a field that was added to the
+// request, it is sent again without that field. Only if that succeeds has the engine refused the field: an error may
+// echo the whole request, whatever it is about.
 func (u *Pool) try(ctx context.Context, endpoint string, q *apis.Request, header http.Header) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, remote.LateError(u.opts.CallTimeout))
 	var here []string // left out of this request
@@ -207,69 +203,6 @@ func (u *Pool) try(ctx context.Context, endpoint string, q *apis.Request, header
 		}
 		return r, err
 	}
-}
-
-// refusedField returns an added field that a refusal names and that was sent, or "".
-func refusedField(q *apis.Request, without []string, err error) string {
-	streamed := q.Streamed()
-	if slices.Contains(without, streamed) {
-		streamed = ""
-	}
-	if errors.Is(err, errNoStreamLogprobs) {
-		return streamed
-	}
-	var refused *refusedError
-	if !errors.As(err, &refused) {
-		return ""
-	}
-	because := func(name string) bool {
-		return name != "" && !slices.Contains(without, name) && refused.result.refuses(name)
-	}
-	if i := slices.IndexFunc(q.Added, because); i >= 0 {
-		return q.Added[i]
-	}
-	if streamed != "" && (refused.result.refuses("stream") || q.NeedsLogprobs && refused.result.refuses("logprobs")) {
-		return streamed
-	}
-	if because(q.Optional) {
-		return q.Optional
-	}
-	return ""
-}
-
-func (u *Pool) without(endpoint string) []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.refused[endpoint]
-}
-
-// RememberRefused remembers the field without which a refused request was answered, and
-// reports it once. Fields that were left out before it may be innocent: they
-// are sent again.
-func (u *Pool) RememberRefused(endpoint string, q *apis.Request, field string) {
-	streamed := q.Streamed()
-	if !slices.Contains(q.Added, field) && field != streamed {
-		return // optional: refused here, and perhaps accepted elsewhere
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if slices.Contains(u.refused[endpoint], field) {
-		return
-	}
-	u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), field)
-	if field == streamed {
-		u.opts.Log.Info("the engine's streams lack logprobs; from now on it is asked for whole answers, which agents get "+
-			"when they are complete", "endpoint", endpoint, "request", field)
-		return
-	}
-	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and the data that it requests will "+
-		"be missing from the rows", "endpoint", endpoint, "field", field)
-}
-
-// refuses reports whether an engine refused a request because of a field.
-func (r *Result) refuses(name string) bool {
-	return (r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity) &&
-		bytes.Contains(r.Body, []byte(name))
 }
 
 // send makes one HTTP request. A stream takes over cancel.
@@ -411,8 +344,7 @@ func (r *Result) open(q *apis.Request) error {
 	return r.Answer.Err
 }
 
-// TransportError removes the URL: rows have a column for the endpoint, and no
-// row's text should depend on its port.
+// TransportError removes the URL: rows have a column for the endpoint, and no row's text should depend on its port.
 func TransportError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -424,16 +356,14 @@ func TransportError(ctx context.Context, err error) error {
 	return err
 }
 
-// newClient returns a client that requests no compression, so that answers are
-// forwarded byte for byte, and that has no time limit of its own. It follows no
-// redirect: the key and the prompts are for the configured address only.
+// newClient returns a client that requests no compression, so that answers are forwarded byte for byte, and that has no
+// time limit of its own. It follows no redirect: the key and the prompts are for the configured address only.
 func newClient(connections int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = connections
-	// Answers with logprobs are long, but the buffers of many connections may take
-	// no more than 64 MiB together.
+	// Answers with logprobs are long, but the buffers of many connections may take no more than 64 MiB together.
 	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/connections))
 	return &http.Client{Transport: remote.Uncompressed(t), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
