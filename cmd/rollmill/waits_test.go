@@ -120,7 +120,6 @@ var unsized = map[string]string{
 	"formats/spill next":               "a record of our own file",
 	"formats/spill spilled":            "a record of our own file",
 	"stages/rollout/recorder ParseIDs": "commas that are there",
-	"stages/rollout/recorder ReadAll":  "limit",
 	"storage readLimited":              "limit, two lines above",
 }
 
