@@ -113,14 +113,14 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 	}
 	figures, out := []plot.FigureView{rewards}, []plot.File{}
 	for _, h := range []struct {
-		of         map[int]*plot.Counts
-		name, what string
-		digits     int
-	}{{s.rewards, "reward", "training rewards", 0}, {s.lengths, "length", "lengths in sampled tokens", 3}} {
+		of               map[int]*plot.Counts
+		name, axis, what string
+		ink              int
+	}{{s.rewards, "reward", "reward", "training rewards", 0}, {s.lengths, "length", "tokens", "lengths in sampled tokens", 3}} {
 		if len(h.of) == 0 {
 			continue
 		}
-		f := plot.Histograms(run.Title(), map[string]string{"reward": "reward", "length": "tokens"}[h.name], h.digits, h.of)
+		f := plot.Histograms(run.Title(), h.axis, h.ink, h.of)
 		view, err := f.View("Histograms of " + h.what + " by epoch")
 		if err != nil {
 			return nil, err

@@ -95,7 +95,8 @@ func Compare(ctx context.Context, uri, id string) (*Comparison, error) {
 		g.Members = append(g.Members, p)
 	}
 	if rewards := rewardsOf(g.Members); len(rewards) > 0 {
-		g.Mean, g.Min, g.Max = new(sum(rewards, 0, 1)/float64(len(rewards))), new(slices.Min(rewards)), new(slices.Max(rewards))
+		g.Mean = new(sum(rewards, 0, 1) / float64(len(rewards)))
+		g.Min, g.Max = new(slices.Min(rewards)), new(slices.Max(rewards))
 	}
 	return g, nil
 }
@@ -174,12 +175,14 @@ func GroupFacts(members []Peer) []Fact {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	out := []Fact{{"members", strings.TrimSuffix(plural.Of(len(members), "trajectory")+": "+strings.Join(parts, ", "), ": ")}}
+	all := plural.Of(len(members), "trajectory") + ": " + strings.Join(parts, ", ")
+	out := []Fact{{"members", strings.TrimSuffix(all, ": ")}}
 	rewards := rewardsOf(members)
 	reward := fmt.Sprintf("%d of %d have one", len(rewards), len(members))
 	if n := float64(len(rewards)); n > 0 {
 		mean := sum(rewards, 0, 1) / n
-		reward += fmt.Sprintf(": mean %.6g, std %.6g, %.6g to %.6g", mean, math.Sqrt(sum(rewards, mean, 2)/n), slices.Min(rewards), slices.Max(rewards))
+		reward += fmt.Sprintf(": mean %.6g, std %.6g, %.6g to %.6g", mean, math.Sqrt(sum(rewards, mean, 2)/n),
+			slices.Min(rewards), slices.Max(rewards))
 	}
 	out = append(out, Fact{"reward", reward}, Fact{"tokens", fmt.Sprintf("%d to %d sampled", short, long)})
 	if decided > 0 {

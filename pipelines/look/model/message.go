@@ -25,10 +25,11 @@ type Message struct {
 	Calls      []Call
 }
 
-// Part is a part of a message: a text, an image, or the label of what is not shown.
+// Part is a part of a message: a text, an image, or the label of what is not shown. JSON that the
+// model did not write has a line for each value.
 type Part struct {
 	chat.Part
-	Raw   string // the text as the message has it: JSON that the model did not write is shown with a line for each value
+	Raw   string // the text as the message has it
 	Label string
 }
 
@@ -38,8 +39,8 @@ type Call struct{ ID, Name, Arguments string }
 // Message returns the message at a place.
 func (c *Conversation) Message(at Place) Message {
 	m := &c.t.Messages[at.Number]
-	v := Message{Place: at, Role: text.Name(m.Role), Name: text.Name(m.Name), Branch: BranchOf(c.t, at), Break: BreakWhy(m.PrefixBreak),
-		Fate: c.FateOf(at.Number), Notes: c.Notes(at.Number), Reasoning: m.Reasoning}
+	v := Message{Place: at, Role: text.Name(m.Role), Name: text.Name(m.Name), Branch: BranchOf(c.t, at),
+		Break: BreakWhy(m.PrefixBreak), Fate: c.FateOf(at.Number), Notes: c.Notes(at.Number), Reasoning: m.Reasoning}
 	parts, other := chat.PartsOf(m)
 	for _, part := range parts {
 		p := Part{Part: part, Raw: part.Text}
@@ -68,8 +69,10 @@ func (m Message) Title() (title, notes string) {
 	if why != "" {
 		why = "prefix break: " + why
 	}
-	all := slices.DeleteFunc(slices.Concat([]string{m.Branch}, m.Notes, []string{why, m.Fate.Why}), func(note string) bool { return note == "" })
-	return fmt.Sprintf("[%d] %s", m.Number, strings.TrimSpace(text.Line(m.Role)+" "+text.Line(m.Name))), text.Line(strings.Join(all, ", "))
+	all := slices.Concat([]string{m.Branch}, m.Notes, []string{why, m.Fate.Why})
+	all = slices.DeleteFunc(all, func(note string) bool { return note == "" })
+	title = fmt.Sprintf("[%d] %s", m.Number, strings.TrimSpace(text.Line(m.Role)+" "+text.Line(m.Name)))
+	return title, text.Line(strings.Join(all, ", "))
 }
 
 // Candidate is an alternative to a sampled message.

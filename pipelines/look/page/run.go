@@ -75,6 +75,8 @@ func Sorted(numbers map[string]int64) []Counted {
 			out = append(out, Counted{name, n})
 		}
 	}
-	slices.SortFunc(out, func(a, b Counted) int { return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b Counted) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name))
+	})
 	return out
 }

@@ -84,7 +84,8 @@ func panels(epochs []history.Epoch) []panel {
 	}
 	for _, name := range history.ScoreNames(epochs) { // apart: other rewards have another scale
 		if len(out) < maxPanels {
-			out = append(out, panel{axis: "reward: " + excerpt.Start(name, 26), lines: []line{totals("", 0, epochs, history.ScoresOf(name))}})
+			l := totals("", 0, epochs, history.ScoresOf(name))
+			out = append(out, panel{axis: "reward: " + excerpt.Start(name, 26), lines: []line{l}})
 		}
 	}
 	share := line{ink: 3}
@@ -146,7 +147,8 @@ func RewardFigure(run history.Run) Figure {
 		}
 	}
 	all[0].title, all[len(all)-1].below = run.Title(), "epoch"
-	return Figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: slices.ContainsFunc(all, panel.banded), plots: drawn(all)}
+	banded := slices.ContainsFunc(all, panel.banded)
+	return Figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: banded, plots: drawn(all)}
 }
 
 // banded reports whether a line has a band.

@@ -89,7 +89,9 @@ func (m *runModel) fill(s *Server, l *catalogue.Listing, epochs []history.Epoch)
 		}
 	}
 	slices.SortFunc(m.Run.Live, func(a, b page.Hyperlink) int { return strings.Compare(a.Name, b.Name) })
-	m.Run.Epochs = slices.SortedFunc(maps.Values(rows), func(a, b page.EpochRow) int { return cmp.Compare(b.Epoch.Epoch, a.Epoch.Epoch) })
+	m.Run.Epochs = slices.SortedFunc(maps.Values(rows), func(a, b page.EpochRow) int {
+		return cmp.Compare(b.Epoch.Epoch, a.Epoch.Epoch)
+	})
 	if n := len(m.Run.Epochs) - maxEpochs; n > 0 {
 		m.Run.Epochs = m.Run.Epochs[:maxEpochs]
 		m.Run.EpochsLeft = fmt.Sprintf("%d older epochs are not listed; %s is the page of the first.", n, epochLink(l.Run, 0))
