@@ -53,14 +53,17 @@ func (o Options) Validate() error {
 		return agents.Usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
 	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
 		return agents.Usage("0 means the default", "a time limit is negative")
+	case o.Extend.URI != "" && o.Plan == nil:
+		return agents.Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
+			o.Extend.URI)
+	case o.Extend.URI != "" && o.AtEpoch() != o.Plan.Epoch:
+		return agents.Usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
+			o.Plan.Epoch)
 	case *o.MaxFailureRate < 0 || *o.MaxFailureRate > 1 || *o.MaxFailureRate != *o.MaxFailureRate:
 		return agents.Usage("0.1 lets one trajectory in ten fail", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
 	}
 	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
 		return agents.Usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
-	}
-	if err := o.checkPlan(); err != nil {
-		return err
 	}
 	for _, request := range o.AllowPaths {
 		if err := recorder.CheckPath(request); err != nil {
@@ -73,19 +76,6 @@ func (o Options) Validate() error {
 		}
 	}
 	return dependsOn(stages.CheckFiles(o.DependsOn))
-}
-
-func (o Options) checkPlan() error {
-	switch {
-	case o.Extend.URI == "":
-	case o.Plan == nil:
-		return agents.Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
-			o.Extend.URI)
-	case o.AtEpoch() != o.Plan.Epoch:
-		return agents.Usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
-			o.Plan.Epoch)
-	}
-	return nil
 }
 
 func (o Options) checkEndpoints() error {

@@ -1,8 +1,8 @@
 // Package agents is what a rollout and its agents agree on: an Agent makes an Attempt
 // and returns a Result or a *Failure (agent.go). It also has what agents share: the line
-// of JSON that describes an attempt to programs and services (task_line.go), programs that
-// make one attempt (program.go) or many (worker.go), and settings (settings.go,
-// service_settings.go).
+// of JSON that describes an attempt to programs and services (task_line.go) and the one that
+// they answer (result_line.go), programs that make one attempt (program.go) or many
+// (worker.go), and settings (settings.go, service_settings.go).
 //
 // It makes no attempt and knows no agent: each has a folder, and package builtin lists them.
 //
