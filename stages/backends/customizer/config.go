@@ -1,9 +1,11 @@
 package customizer
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/chat/trainset"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // How to train.
@@ -64,4 +66,8 @@ type Deployment struct {
 	GPUs  int               `yaml:"gpus" json:"gpus"`   // default 1
 	Env   map[string]string `yaml:"env" json:"env"`
 	PVC   string            `yaml:"pvc_size" json:"pvc_size"`
+}
+
+func bad(hint, format string, args ...any) error {
+	return &remote.Error{What: "customizer: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
 }

@@ -2,7 +2,6 @@ package customizer
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
-	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 func (c Config) withDefaults() Config {
@@ -34,10 +32,6 @@ var (
 	model      = regexp.MustCompile(`^[^/@\s]+/[^/@\s]+(@[^/@\s]+)?$`)
 	address    = regexp.MustCompile(`^https?://[^/\s]+`)
 )
-
-func bad(hint, format string, args ...any) error {
-	return &remote.Error{What: "customizer: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
-}
 
 func (c Config) validate() error {
 	// addresses are written into receipts
