@@ -74,6 +74,7 @@ var notURIs = map[string]string{
 	"stages/backends/openai":       "web addresses",
 	"stages/rollout/agents/nat":    "web addresses",
 	"stages/rollout/probe.go":      "web addresses",
+	"stages/rollout/try_agent.go":  "a web address",
 	"stages/rollout/recorder":      "web addresses",
 	"stages/rollout/tracing":       "a web address",
 	"stages/score/rewards/teacher": "a web address",
