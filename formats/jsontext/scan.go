@@ -5,93 +5,8 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
-	"slices"
-	"strings"
 	"unicode/utf8"
 )
-
-// Object is a JSON object with its members in order.
-type Object []Member
-
-// Member is a member of an object; Raw is its value's text.
-type Member struct {
-	Key string
-	Raw []byte
-}
-
-// ParseObject splits a valid JSON object; nil for any other value. A key that is
-// repeated has its last value, as in Python.
-func ParseObject(b []byte) Object {
-	var built Builder
-	for k, v := range Members(b) {
-		built.Set(string(k), v)
-	}
-	return built.Object
-}
-
-// Get returns the value of a key, nil when it is missing.
-func (o Object) Get(key string) []byte {
-	for i := range o {
-		if o[i].Key == key {
-			return o[i].Raw
-		}
-	}
-	return nil
-}
-
-// Has reports whether a key is present with a value other than null.
-func (o Object) Has(key string) bool {
-	raw := o.Get(key)
-	return raw != nil && string(raw) != "null"
-}
-
-// Set replaces the value of a key, or appends it.
-func (o *Object) Set(key string, raw []byte) {
-	for i := range *o {
-		if (*o)[i].Key == key {
-			(*o)[i].Raw = raw
-			return
-		}
-	}
-	*o = append(*o, Member{key, raw})
-}
-
-// With returns a copy in which a key, if present, has another value.
-func (o Object) With(key string, raw []byte) Object {
-	o = slices.Clone(o)
-	if o.Get(key) != nil {
-		o.Set(key, raw)
-	}
-	return o
-}
-
-// Drop removes a key and reports whether it was present.
-func (o *Object) Drop(key string) bool {
-	kept := (*o)[:0]
-	for _, m := range *o {
-		if m.Key != key {
-			kept = append(kept, m)
-		}
-	}
-	gone := len(kept) < len(*o)
-	*o = kept
-	return gone
-}
-
-func (o Object) Bytes() []byte {
-	size := 2
-	for _, m := range o {
-		size += len(m.Key) + len(m.Raw) + 4
-	}
-	out := append(make([]byte, 0, size), '{')
-	for i, m := range o {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(AppendString(out, m.Key), ':'), m.Raw...)
-	}
-	return append(out, '}')
-}
 
 // Members yields the keys and values of a valid object; nothing of any other
 // value, and what can be told apart of an object that is not valid. A key that is repeated
@@ -233,45 +148,4 @@ func skipString(b []byte, i int) int {
 			return i + 1
 		}
 	}
-}
-
-func IsTrue(raw []byte) bool { return string(raw) == "true" }
-
-// Compact returns valid JSON without space between its parts.
-func Compact(raw []byte) string {
-	if !Valid(raw) {
-		return strings.ToValidUTF8(string(raw), "\uFFFD")
-	}
-	var b strings.Builder
-	b.Grow(len(raw))
-	WriteCompact(&b, raw)
-	return strings.ToValidUTF8(b.String(), "\uFFFD")
-}
-
-// AnyText returns the content of a string, "" for null and for no value, and any
-// other value as compact JSON, such as arguments of a tool call, which some
-// programs store as a value and others as text.
-func AnyText(v []byte) string {
-	if len(v) == 0 || string(v) == "null" || v[0] == '"' {
-		return Unquote(v)
-	}
-	return Compact(v)
-}
-
-// WriteCompact writes JSON that is known to be valid without space between its parts.
-func WriteCompact(b *strings.Builder, raw []byte) {
-	from := 0
-	for i := 0; i < len(raw); {
-		switch raw[i] {
-		case '"':
-			i = skipString(raw, i)
-		case ' ', '\n', '\t', '\r':
-			b.Write(raw[from:i])
-			i = Space(raw, i)
-			from = i
-		default:
-			i++
-		}
-	}
-	b.Write(raw[min(from, len(raw)):])
 }

@@ -1,0 +1,44 @@
+package jsontext
+
+import "strings"
+
+func IsTrue(raw []byte) bool { return string(raw) == "true" }
+
+// Compact returns valid JSON without space between its parts.
+func Compact(raw []byte) string {
+	if !Valid(raw) {
+		return strings.ToValidUTF8(string(raw), "\uFFFD")
+	}
+	var b strings.Builder
+	b.Grow(len(raw))
+	WriteCompact(&b, raw)
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+// AnyText returns the content of a string, "" for null and for no value, and any
+// other value as compact JSON, such as arguments of a tool call, which some
+// programs store as a value and others as text.
+func AnyText(v []byte) string {
+	if len(v) == 0 || string(v) == "null" || v[0] == '"' {
+		return Unquote(v)
+	}
+	return Compact(v)
+}
+
+// WriteCompact writes JSON that is known to be valid without space between its parts.
+func WriteCompact(b *strings.Builder, raw []byte) {
+	from := 0
+	for i := 0; i < len(raw); {
+		switch raw[i] {
+		case '"':
+			i = skipString(raw, i)
+		case ' ', '\n', '\t', '\r':
+			b.Write(raw[from:i])
+			i = Space(raw, i)
+			from = i
+		default:
+			i++
+		}
+	}
+	b.Write(raw[min(from, len(raw)):])
+}
