@@ -52,14 +52,7 @@ func (h *hasher) field(f *planField, at unsafe.Pointer) {
 	from := len(h.buf)
 	h.uint(f.name)
 	h.value(f.plan, at)
-	if f.kind == reflect.Struct {
-		h.dropEmpty(from)
-	}
-}
-
-// dropEmpty removes the group of columns that begins at from when none of them has a value.
-func (h *hasher) dropEmpty(from int) {
-	if len(h.buf) == from+2*8 {
+	if f.kind == reflect.Struct && len(h.buf) == from+2*8 { // a group of columns of which none has a value
 		h.buf = h.buf[:from]
 	}
 }
@@ -71,11 +64,7 @@ func (h *hasher) value(p *plan, at unsafe.Pointer) {
 		h.uint(uint64(len(s)))
 		h.buf = append(h.buf, s...)
 	case reflect.Bool:
-		n := uint64(0)
-		if *(*bool)(at) {
-			n = 1
-		}
-		h.uint(n)
+		h.uint(uint64(*(*byte)(at)))
 	case reflect.Int32:
 		h.uint(uint64(*(*int32)(at)))
 	case reflect.Int64:
