@@ -21,8 +21,7 @@ type Example struct {
 	GeneratedAnswer string `json:"generated_answer,omitempty"` // an output stored by an earlier run; "" when there is none
 }
 
-// FieldNames maps the task file's columns (the names are those of the harness's
-// datasets).
+// FieldNames maps the task file's columns (the names are those of the harness's datasets).
 type FieldNames struct {
 	ID              string `json:"id,omitempty"`               // default "id"
 	Question        string `json:"question,omitempty"`         // default "question"

@@ -50,8 +50,7 @@ func FirstPrompt(t *Trajectory) (digest uint64, asked bool) {
 	return digest, system || user
 }
 
-// MixedPrompts reports whether members of a group that did not fail have different
-// first prompts.
+// MixedPrompts reports whether members of a group that did not fail have different first prompts.
 func MixedPrompts(group []Trajectory) bool {
 	var first uint64
 	some := false

@@ -2,8 +2,7 @@ package formats
 
 import "encoding/json"
 
-// Which distribution an engine's logprobs are from (column
-// calls.logprobs_mode).
+// Which distribution an engine's logprobs are from (column calls.logprobs_mode).
 const (
 	LogprobsRaw       = "raw"       // the model's, before temperature, penalties and truncation
 	LogprobsProcessed = "processed" // from the distribution that was sampled
@@ -35,8 +34,7 @@ type Sampling struct {
 	NoUsage        bool `json:"no_usage"`
 }
 
-// Members of column calls.sampling that the recording proxy adds: they are about the
-// answer.
+// Members of column calls.sampling that the recording proxy adds: they are about the answer.
 const (
 	AmbiguousCalls = "ambiguous_tool_calls" // a stream whose tool calls clients read differently
 	NoUsage        = "no_usage"             // nothing says how many tokens the answer has
@@ -65,8 +63,7 @@ func (s *Sampling) Truncated() []string {
 	return out
 }
 
-// Reshaped returns the settings, except temperature, that changed the
-// probabilities of tokens.
+// Reshaped returns the settings, except temperature, that changed the probabilities of tokens.
 func (s *Sampling) Reshaped() []string {
 	var out []string
 	for _, p := range []struct {
@@ -85,8 +82,7 @@ func (s *Sampling) Reshaped() []string {
 	return out
 }
 
-// Constrained returns the field that requested a grammar, which masks tokens,
-// or "".
+// Constrained returns the field that requested a grammar, which masks tokens, or "".
 func (s *Sampling) Constrained() string {
 	switch string(s.ToolChoice) {
 	case "", "null", `"auto"`, `"none"`:

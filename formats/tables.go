@@ -25,8 +25,7 @@ type GroupCursor[T any] struct {
 	have  bool
 }
 
-// NewGroupCursor returns a cursor at the first row; it returns nil when there
-// is no table.
+// NewGroupCursor returns a cursor at the first row; it returns nil when there is no table.
 func NewGroupCursor[T any](rows iter.Seq2[T, error], group func(*T) string) *GroupCursor[T] {
 	if rows == nil {
 		return nil
@@ -36,8 +35,7 @@ func NewGroupCursor[T any](rows iter.Seq2[T, error], group func(*T) string) *Gro
 	return c
 }
 
-// Of calls f with each row of a group. It must be called for every group, in
-// the batch's order.
+// Of calls f with each row of a group. It must be called for every group, in the batch's order.
 func (c *GroupCursor[T]) Of(group string, f func(*T) error) error {
 	for c != nil {
 		row, err := c.peek()
@@ -63,8 +61,7 @@ func (c *GroupCursor[T]) peek() (*T, error) {
 	return &c.row, nil
 }
 
-// End returns an error when rows are left: they belong to no group, or are out
-// of order.
+// End returns an error when rows are left: they belong to no group, or are out of order.
 func (c *GroupCursor[T]) End() error {
 	if c == nil {
 		return nil

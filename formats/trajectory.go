@@ -139,8 +139,7 @@ type NamedReward struct {
 	Error   string   `parquet:"error,optional"`
 }
 
-// AgentReward is the name of the reward that an agent returned for its own
-// trajectory.
+// AgentReward is the name of the reward that an agent returned for its own trajectory.
 const AgentReward = "agent"
 
 // Trained reports whether a message's sampled tokens are for training: it was
@@ -156,8 +155,7 @@ func (m *Message) NoTokens() bool {
 	return m.Sampled && m.TokenIDs != nil && len(m.TokenIDs) == 0 && m.Logprobs != nil && len(m.Logprobs) == 0
 }
 
-// AdvantageOf returns the advantage of a message: its own, else the trajectory's; nil
-// without one.
+// AdvantageOf returns the advantage of a message: its own, else the trajectory's; nil without one.
 func (t *Trajectory) AdvantageOf(message int) *float64 {
 	for i := range t.Advantages {
 		if a := &t.Advantages[i]; int(a.Message) == message {

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// unnamedFile fails: only Linux has unnamed files, and elsewhere drafts are
-// named temporary files.
+// unnamedFile fails: only Linux has unnamed files, and elsewhere drafts are named temporary files.
 func unnamedFile(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // writeBehind does nothing: only Linux can begin to write a range.

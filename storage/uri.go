@@ -105,8 +105,7 @@ func Split(uri string) (dir, name string) {
 	return dir, name
 }
 
-// secret matches a query parameter that may hold a credential: its name, and
-// then its value.
+// secret matches a query parameter that may hold a credential: its name, and then its value.
 var secret = regexp.MustCompile(`(?i)([?&][^=&]*(?:secret|token|password|passwd|credential|signature|access_?key|api_?key|account_?key|sas|sig)[^=&]*=)[^&#]*`)
 
 // Redact removes credentials from a URI, for records, logs and errors: the part

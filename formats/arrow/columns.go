@@ -70,8 +70,7 @@ func (b bitmap) buffer() *memory.Buffer {
 	return memory.NewBufferBytes(b)
 }
 
-// nulls returns the null count for arrow-go: "count them" where there may be
-// nulls, else 0.
+// nulls returns the null count for arrow-go: "count them" where there may be nulls, else 0.
 func (b bitmap) nulls() int {
 	if len(b) == 0 {
 		return 0
@@ -196,8 +195,7 @@ func (c *columns) addMessage(m *formats.Message) {
 	c.messages.n++
 }
 
-// batch returns the columns as an arrow-go record batch. It is valid until the
-// columns are cleared.
+// batch returns the columns as an arrow-go record batch. It is valid until the columns are cleared.
 func (c *columns) batch() arrow.RecordBatch {
 	var out []arrow.Array
 	for i := range c.heads {

@@ -149,8 +149,7 @@ func (c *checker) fail(format string, args ...any) {
 	}
 }
 
-// vector checks that the elements of a vector fit into the metadata, and
-// returns their number.
+// vector checks that the elements of a vector fit into the metadata, and returns their number.
 func (c *checker) vector(t flatbuffers.Table, field, size int) int {
 	o := t.Offset(slot(field))
 	if o == 0 {

@@ -97,8 +97,7 @@ func (w *RowWriter[T]) flush() error {
 // Rows returns the rows so far.
 func (w *RowWriter[T]) Rows() int64 { return w.rows }
 
-// Size returns the bytes so far, including about those that are still to be
-// written.
+// Size returns the bytes so far, including about those that are still to be written.
 func (w *RowWriter[T]) Size() int64 { return w.out.n + w.held }
 
 // Close writes the last batch and the end.

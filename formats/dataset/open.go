@@ -119,8 +119,7 @@ func (d *Dataset) Slice(ctx context.Context, i, n int) (Range, error) {
 	return Range{first, end - first}, nil
 }
 
-// cut returns where slice i of n begins: the first row group at or after its
-// share.
+// cut returns where slice i of n begins: the first row group at or after its share.
 func (d *Dataset) cut(i, n int) int64 {
 	if i == n {
 		return d.Rows

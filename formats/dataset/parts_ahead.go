@@ -21,8 +21,7 @@ type openedPart struct {
 	err error
 }
 
-// Take returns a part, open, and begins to open those after it that have one of
-// the next rows.
+// Take returns a part, open, and begins to open those after it that have one of the next rows.
 func (o *opening) Take(ctx context.Context, d *Dataset, parts []manifest.Part, part int, rows int64) (storage.Reader,
 	*parquet.File, error) {
 	if d.Local() {

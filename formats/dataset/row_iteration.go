@@ -9,8 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet/reader"
 )
 
-// ReadAll reads a range into memory; use it for tables that are known to be
-// small.
+// ReadAll reads a range into memory; use it for tables that are known to be small.
 func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T, error) {
 	rd, err := NewReader[T](ctx, d, table, r)
 	if err != nil {

@@ -74,8 +74,7 @@ func (d *Dataset) SameRows(table string, got formats.RowsDigest) error {
 	return nil
 }
 
-// digesters digest the rows of a table, by the kind of the main table or the name of a
-// further one.
+// digesters digest the rows of a table, by the kind of the main table or the name of a further one.
 var digesters = map[schema.Kind]func(context.Context, *Dataset, string) (formats.RowsDigest, error){
 	schema.KindTrajectories: digestRows[formats.Trajectory],
 	schema.KindScores:       digestRows[formats.Score],
@@ -109,8 +108,7 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum forma
 	return sum, nil
 }
 
-// Unnamed lists the parts in the dataset's folder that are not of it: see the function
-// Unnamed.
+// Unnamed lists the parts in the dataset's folder that are not of it: see the function Unnamed.
 func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	return seal.Unnamed(ctx, d.Bucket, &d.Manifest)
 }

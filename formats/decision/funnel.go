@@ -8,8 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// FunnelStep is one step of curate's funnel: what it refused, and what was left
-// after it.
+// FunnelStep is one step of curate's funnel: what it refused, and what was left after it.
 type FunnelStep struct {
 	Rule         string `json:"rule"`
 	Groups       int64  `json:"groups"`       // that it removed completely
@@ -28,8 +27,7 @@ const (
 // rule removed completely.
 func OfGroups(rule string) string { return funnelPrefix + rule + ".groups" }
 
-// OfTrajectories returns the name of the fact that counts the trajectories
-// it refused.
+// OfTrajectories returns the name of the fact that counts the trajectories it refused.
 func OfTrajectories(rule string) string { return funnelPrefix + rule + funnelSuffix }
 
 // Funnel returns the funnel of a curated dataset, from its input counts and its
@@ -50,8 +48,7 @@ func Funnel(order []string, groups, trajectories int64, facts map[string]float64
 	return steps
 }
 
-// funnelRules returns the rules of a funnel: those in order, and any other that
-// the facts have.
+// funnelRules returns the rules of a funnel: those in order, and any other that the facts have.
 func funnelRules(order []string, facts map[string]float64) []string {
 	names := append([]string{DropFailed, DropUnscored}, order...)
 	var others []string

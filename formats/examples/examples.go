@@ -55,8 +55,7 @@ type Drop struct {
 // listedDrops is how many drops a report lists.
 const listedDrops = 100
 
-// Report accounts for every row of the file: Rows is Kept plus the sum of
-// Counts.
+// Report accounts for every row of the file: Rows is Kept plus the sum of Counts.
 type Report struct {
 	Rows     int              `json:"rows"`
 	Kept     int              `json:"kept"`

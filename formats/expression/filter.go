@@ -75,8 +75,7 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 // Active reports whether the filter may refuse a row.
 func (f *Filter) Active() bool { return f.where != nil || len(f.statuses) > 0 }
 
-// Payload reports whether the filter reads columns that only a reader of whole
-// rows has.
+// Payload reports whether the filter reads columns that only a reader of whole rows has.
 func (f *Filter) Payload() bool {
 	return f.where != nil && (Reads(f.where)("messages") || Reads(f.where)("calls"))
 }

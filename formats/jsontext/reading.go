@@ -131,8 +131,7 @@ func (r *Reading) close() {
 	}
 }
 
-// key notes the key b[from:end] of the innermost object, and reports whether it
-// may have one more.
+// key notes the key b[from:end] of the innermost object, and reports whether it may have one more.
 func (r *Reading) key(b []byte, from, end int) bool {
 	if r == nil {
 		return true
@@ -180,8 +179,7 @@ func (r *Reading) find(text []byte) int {
 	return before
 }
 
-// number notes a number that JSON does not have, if b[i:end] is one, and returns
-// its end.
+// number notes a number that JSON does not have, if b[i:end] is one, and returns its end.
 func (r *Reading) number(b []byte, i, end int) int {
 	if r != nil && end >= 0 {
 		r.edits = append(r.edits, edit{i, end, "null"})

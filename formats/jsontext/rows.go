@@ -100,8 +100,7 @@ func structEncoder(t reflect.Type) encoder {
 	}
 }
 
-// nullOf returns a function that reports whether a column is null; nil for one
-// that is never null.
+// nullOf returns a function that reports whether a column is null; nil for one that is never null.
 func nullOf(f schema.Field) func(unsafe.Pointer) bool {
 	if !f.Optional {
 		return nil

@@ -32,8 +32,7 @@ func Unquote(raw []byte) string {
 	return s
 }
 
-// View is like Unquote, but the text may be a part of raw, which then must not
-// change any more.
+// View is like Unquote, but the text may be a part of raw, which then must not change any more.
 func View(raw []byte) string {
 	if len(raw) < 3 || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
 		return Unquote(raw)

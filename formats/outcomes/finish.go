@@ -12,8 +12,7 @@ const (
 	FinishFailed    = "failed"    // something else ended it: the row must not be scored as an answer
 )
 
-// NoFinishReason names a missing finish reason (null) in a list of accepted
-// ones.
+// NoFinishReason names a missing finish reason (null) in a list of accepted ones.
 const NoFinishReason = "null"
 
 // The finish reasons that engines are known to send, in lower case. The lists

@@ -1,7 +1,6 @@
 package outcomes
 
-// The states of a trajectory (column status). Each trajectory ends in exactly
-// one.
+// The states of a trajectory (column status). Each trajectory ends in exactly one.
 const (
 	StatusOK        = "ok"
 	StatusTruncated = "truncated" // the model ran out of tokens, the agent out of turns

@@ -147,8 +147,7 @@ type selectedPage struct {
 	whole  bool // every row of it is copied
 }
 
-// copyBatches copies the chunk's column of every batch; whole pages are only located:
-// see write.
+// copyBatches copies the chunk's column of every batch; whole pages are only located: see write.
 func (c *chunk) copyBatches(batches []*batch) error {
 	for _, b := range batches {
 		if err := c.copyBatch(b); err != nil {
@@ -187,8 +186,7 @@ func (c *chunk) copyBatch(b *batch) (err error) {
 	return err
 }
 
-// refusePanic turns a panic of parquet-go, on bytes that all checks accepted,
-// into an error.
+// refusePanic turns a panic of parquet-go, on bytes that all checks accepted, into an error.
 func refusePanic(err *error) {
 	if v := recover(); v != nil {
 		*err = layout.BadPage("%v", v)

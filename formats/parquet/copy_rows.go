@@ -42,8 +42,7 @@ func wholeRows(m *layout.ColumnMeta) bool {
 	return len(m.EncodingStats) > 0
 }
 
-// plainPages reports whether a chunk has only indexed pages, as chunk.endPage
-// makes them.
+// plainPages reports whether a chunk has only indexed pages, as chunk.endPage makes them.
 func plainPages(chunk *layout.ChunkMeta, enc format.Encoding) bool {
 	m := &chunk.MetaData
 	return m.Codec == format.Zstd && chunk.OffsetIndexLength > 0 && m.DictionaryPageOffset == 0 &&
@@ -151,8 +150,7 @@ func (w *Writer[T]) Holds(f *layout.File) bool {
 		slices.Contains(w.sources, f.WithoutMetadata())
 }
 
-// batches returns the selected rows by file and row group, with what must be
-// fetched of them.
+// batches returns the selected rows by file and row group, with what must be fetched of them.
 func (g *rowGroupBuffer) batches() (batches []*batch, err error) {
 	for rest := g.ranges; len(rest) > 0; {
 		n := 1

@@ -22,8 +22,7 @@ type rowCopier struct {
 	partial bool   // the buffered entries begin within an example group
 }
 
-// rowCopiers keep the memory of pages: as many as columns that are copied
-// concurrently.
+// rowCopiers keep the memory of pages: as many as columns that are copied concurrently.
 var rowCopiers = sync.Pool{New: func() any { return &rowCopier{column: page.Column{Scratch: true}} }}
 
 // newRowCopier returns one that adds rows of a chunk of b to c.
@@ -121,8 +120,7 @@ func (t *rowCopier) addRanges(first int64, ranges []rowRange) error {
 	return nil
 }
 
-// beginRange ends the page of a heavy leaf when it must not be shared with the next
-// entries.
+// beginRange ends the page of a heavy leaf when it must not be shared with the next entries.
 func (t *rowCopier) beginRange(k *rowRange, from int64, entries int) error {
 	if !t.heavy {
 		return nil

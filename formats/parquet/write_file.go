@@ -103,8 +103,7 @@ func (t *fileWriter) deferChunks(chunks []*chunk) {
 	t.deferredChunks = append(t.deferredChunks, row)
 }
 
-// Describe enters a chunk of the last row group into the footer and the page
-// indexes.
+// Describe enters a chunk of the last row group into the footer and the page indexes.
 func (t *fileWriter) Describe(column int, c *chunk) {
 	last := len(t.meta.RowGroups) - 1
 	at := last*len(t.deferred) + column

@@ -177,8 +177,7 @@ func (g *columnBuffer) addFields(p unsafe.Pointer, stride uintptr, n int, rep, a
 	g.addValues(p, stride, n, g.defs[from:])
 }
 
-// addValues adds the values of n fields to which the definition levels belong; see
-// addFields.
+// addValues adds the values of n fields to which the definition levels belong; see addFields.
 func (g *columnBuffer) addValues(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
 	var nullable []byte // the levels that may be lowered
 	if g.Optional {

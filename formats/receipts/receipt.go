@@ -42,8 +42,7 @@ type Receipt struct {
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-// Balance is what went into a file of sequences and came out of it. In is Tokens
-// plus Lost.
+// Balance is what went into a file of sequences and came out of it. In is Tokens plus Lost.
 type Balance struct {
 	Trajectories int64 `json:"trajectories"`           // that give sequences
 	Sequences    int64 `json:"sequences"`              // of them
@@ -71,8 +70,7 @@ type Policy struct {
 	Version int64  `json:"version"`
 }
 
-// Names reports whether a model's name stands for the policy. Some servers append
-// the step: name@3.
+// Names reports whether a model's name stands for the policy. Some servers append the step: name@3.
 func (p Policy) Names(model string) bool {
 	bare := func(name string) string {
 		name, _, _ = strings.Cut(name, "@")

@@ -121,8 +121,7 @@ func (w walker) walk(v reflect.Value) (n int) {
 	return n
 }
 
-// walkInterface replaces the value in an interface, which cannot be set in
-// place.
+// walkInterface replaces the value in an interface, which cannot be set in place.
 func (w walker) walkInterface(v reflect.Value) int {
 	if v.IsNil() {
 		return 0

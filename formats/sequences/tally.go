@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/receipts"
 )
 
-// Tally is the balance of what went into sequences and what came out. In is
-// Tokens plus Lost.
+// Tally is the balance of what went into sequences and what came out. In is Tokens plus Lost.
 type Tally struct {
 	Totals
 	In           int64 `json:"tokens_in"`              // sampled by calls to the target

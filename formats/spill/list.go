@@ -10,8 +10,7 @@ import (
 	"slices"
 )
 
-// List keeps records in the order in which they were added. They can be read
-// any number of times.
+// List keeps records in the order in which they were added. They can be read any number of times.
 type List struct {
 	memory int64
 	file   file
@@ -42,8 +41,7 @@ func (l *List) Add(record []byte) error {
 // Len is the number of records.
 func (l *List) Len() int { return l.n }
 
-// All yields every record; one is valid until the next. No record may be added
-// meanwhile.
+// All yields every record; one is valid until the next. No record may be added meanwhile.
 func (l *List) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if len(l.file.runs) > 0 {

@@ -61,8 +61,7 @@ func (s *Set) spill() error {
 	return err
 }
 
-// Twice reports whether any number was added twice. Nothing can be added after
-// it.
+// Twice reports whether any number was added twice. Nothing can be added after it.
 func (s *Set) Twice() (bool, error) {
 	s.sort()
 	if s.twice || len(s.file.runs) == 0 {

@@ -110,8 +110,7 @@ func (s *Sorter) spill() error {
 // Runs returns how often memory was full.
 func (s *Sorter) Runs() int { return len(s.file.runs) }
 
-// Sorted yields every record in order, as often as it is called; a record is
-// valid until the next.
+// Sorted yields every record in order, as often as it is called; a record is valid until the next.
 func (s *Sorter) Sorted() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if len(s.file.runs) == 0 {

@@ -40,8 +40,7 @@ func (t *Tree) cause(at int, rest []formats.Message, session string) string {
 
 func isSystem(m *formats.Message) bool { return m.Role == "system" || m.Role == "developer" }
 
-// Where compacts looks for a summary: in the first messages of the branch, among
-// the last answers.
+// Where compacts looks for a summary: in the first messages of the branch, among the last answers.
 const (
 	firstMessages = 3
 	lastAnswers   = 8

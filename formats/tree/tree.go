@@ -60,8 +60,7 @@ func (t *Tree) WalkIn(session string, p Path, prompt []formats.Message) Path {
 	return p
 }
 
-// AddSampled adds choice k of the answer to the prompt that ends at p, and
-// returns its index.
+// AddSampled adds choice k of the answer to the prompt that ends at p, and returns its index.
 func (t *Tree) AddSampled(p Path, m formats.Message, k int, when Span) int {
 	other := t.first(p.At, func(i int) bool {
 		_, sampled := t.spans[i]

@@ -100,8 +100,7 @@ func Named(checks []Check, names []string) (map[string]bool, error) {
 	return out, nil
 }
 
-// checker makes one check of the rows of one dataset or source. Most embed a
-// Count.
+// checker makes one check of the rows of one dataset or source. Most embed a Count.
 type checker interface {
 	Row(*Row) // sees every row, in order
 	counted() *Count
@@ -122,8 +121,7 @@ type rows struct {
 
 func (c *rows) Row(r *Row) { c.count(&c.Count, r) }
 
-// checker returns a checker that has seen nothing; nil for a check that the command
-// makes itself.
+// checker returns a checker that has seen nothing; nil for a check that the command makes itself.
 func (c *Check) checker() checker {
 	switch {
 	case c.row != nil:
@@ -142,8 +140,7 @@ type Doctor struct {
 	groups   []groupChecker
 }
 
-// NewDoctor returns a doctor that makes these checks, without those that see a
-// whole run.
+// NewDoctor returns a doctor that makes these checks, without those that see a whole run.
 func NewDoctor(checks []Check) *Doctor {
 	d := &Doctor{}
 	for i := range checks {
@@ -168,8 +165,7 @@ func (d *Doctor) WantsGroups() bool {
 	return len(d.groups) > 0
 }
 
-// WantsRows reports whether any other check sees rows, and whether one reads their
-// payload.
+// WantsRows reports whether any other check sees rows, and whether one reads their payload.
 func (d *Doctor) WantsRows() (rows, payload bool) {
 	return len(d.rows) > 0, slices.ContainsFunc(d.checks, func(c Check) bool { return c.Payload })
 }

@@ -132,8 +132,7 @@ func (sc *SourceCheck) file(name string) uint32 {
 	return uint32(len(sc.files) - 1)
 }
 
-// repeated adds the rows whose id an earlier row has, each after the hash of its
-// group.
+// repeated adds the rows whose id an earlier row has, each after the hash of its group.
 func (sc *SourceCheck) repeated(to *spill.Sorter) error {
 	var last uint64
 	first := true

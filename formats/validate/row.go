@@ -40,8 +40,7 @@ type Row struct {
 	messages  []said
 }
 
-// Source is where a row of an import comes from, and what only the source says
-// about it.
+// Source is where a row of an import comes from, and what only the source says about it.
 type Source struct {
 	File   string // its name; the report shows it, so it is without credentials
 	Line   int64  // from 1; 0 when the file has no lines
@@ -86,8 +85,7 @@ func (r *Row) wide() *formats.Trajectory {
 	return r.Trajectory
 }
 
-// trained calls f with each message of a valid wide row that is trained, until
-// f returns false.
+// trained calls f with each message of a valid wide row that is trained, until f returns false.
 func (r *Row) trained(f func(i int, m *formats.Message) bool) {
 	t := r.wide()
 	if t == nil {

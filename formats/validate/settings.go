@@ -56,8 +56,7 @@ func (c *settings) parsed(call *formats.Call) formats.Sampling {
 	return s
 }
 
-// found sets the basis to engine where no one asked the engine whether its
-// logprobs are raw.
+// found sets the basis to engine where no one asked the engine whether its logprobs are raw.
 func (c *settings) found(k *Check) []Finding {
 	found := c.Count.found(k)
 	for i := range found {

@@ -7,8 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// unequal reports whether a message has another number of logprobs than of token
-// ids.
+// unequal reports whether a message has another number of logprobs than of token ids.
 func unequal(m *formats.Message) bool {
 	return len(m.TokenIDs) > 0 && len(m.Logprobs) > 0 && len(m.TokenIDs) != len(m.Logprobs)
 }
@@ -59,8 +58,7 @@ func logprobFloors(c *Count, r *Row) {
 	})
 }
 
-// clampedLogprobs counts low logprobs that are exactly equal: they were clamped,
-// not measured.
+// clampedLogprobs counts low logprobs that are exactly equal: they were clamped, not measured.
 type clampedLogprobs struct {
 	Count
 	seen map[float32]int64

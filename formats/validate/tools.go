@@ -52,8 +52,7 @@ func unanswered(t *formats.Trajectory) (message, answers, on int) {
 	return -1, 0, -1
 }
 
-// followers returns, for each message, the first message that continues it, or
-// -1.
+// followers returns, for each message, the first message that continues it, or -1.
 func followers(t *formats.Trajectory) []int {
 	next := make([]int, len(t.Messages))
 	for i := range next {
@@ -90,8 +89,7 @@ func toolCalls(c *Count, r *Row, t *formats.Trajectory) {
 	}
 }
 
-// foreignCalls counts trajectories with tool calls in a message that is not the
-// assistant's.
+// foreignCalls counts trajectories with tool calls in a message that is not the assistant's.
 func foreignCalls(c *Count, r *Row, t *formats.Trajectory) {
 	for i := range t.Messages {
 		if m := &t.Messages[i]; len(m.ToolCalls) > 0 && m.Role != "assistant" {
@@ -120,8 +118,7 @@ func called(t *formats.Trajectory, i int) bool {
 	return false
 }
 
-// toolMarks begin a tool call in the text of a model whose engine did not parse
-// it.
+// toolMarks begin a tool call in the text of a model whose engine did not parse it.
 var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call_begin|>",
 	"<|tool▁call▁begin|>"}
 

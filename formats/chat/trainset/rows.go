@@ -37,8 +37,7 @@ type Preference struct {
 	RejectedID    string
 }
 
-// Prompt is a row of a prompt-only dataset. Reward functions get the other
-// columns as arguments.
+// Prompt is a row of a prompt-only dataset. Reward functions get the other columns as arguments.
 type Prompt struct {
 	Prompt    []chat.Message
 	Tools     string
@@ -46,8 +45,7 @@ type Prompt struct {
 	Example   string // JSON object
 }
 
-// Unpaired is a row of an unpaired preference dataset (KTO): one answer, good
-// or bad.
+// Unpaired is a row of an unpaired preference dataset (KTO): one answer, good or bad.
 type Unpaired struct {
 	Prompt       []chat.Message
 	Completion   []chat.Message

@@ -92,8 +92,7 @@ func NoScore(rows []formats.Trajectory) string {
 
 func scored(t *formats.Trajectory) bool { return t.Reward != nil && !math.IsNaN(*t.Reward) }
 
-// neverScored reports whether no member of a group has a reward, or a component
-// that failed.
+// neverScored reports whether no member of a group has a reward, or a component that failed.
 func neverScored(rows []formats.Trajectory) bool {
 	for i := range rows {
 		if scored(&rows[i]) || len(rows[i].Rewards) > 0 {

@@ -44,8 +44,7 @@ func (m *Manifest) Encode() []byte {
 // Fix encodes the content, which does not change any more.
 func (m *Manifest) Fix() { m.raw = indented(m.Content) }
 
-// indented returns a value as a field of the manifest: the same bytes for equal
-// values.
+// indented returns a value as a field of the manifest: the same bytes for equal values.
 func indented(v any) []byte {
 	data, err := json.MarshalIndent(v, " ", " ")
 	if err != nil {

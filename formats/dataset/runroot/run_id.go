@@ -95,8 +95,7 @@ func Storable(ctx context.Context, root string) string {
 	return root
 }
 
-// Epochs returns the numbers of the epochs that have a folder in the folder of a run, in
-// order.
+// Epochs returns the numbers of the epochs that have a folder in the folder of a run, in order.
 func Epochs(ctx context.Context, b *storage.Bucket) ([]int, error) {
 	var out []int
 	for o, err := range b.Level(ctx, "") {
@@ -178,8 +177,7 @@ func above(uri string) iter.Seq2[string, string] {
 	}
 }
 
-// absolute returns a URI that does not depend on the working folder; a local
-// one as a path.
+// absolute returns a URI that does not depend on the working folder; a local one as a path.
 func absolute(uri string) string {
 	if local, is, err := storage.Path(uri); is && err == nil {
 		if abs, err := filepath.Abs(local); err == nil {

@@ -245,8 +245,7 @@ func foreign(key string) bool {
 		!isPart
 }
 
-// UnnamedAt is Unnamed for the sealed dataset at a URI; it returns nothing when
-// there is none.
+// UnnamedAt is Unnamed for the sealed dataset at a URI; it returns nothing when there is none.
 func UnnamedAt(ctx context.Context, uri string) ([]string, error) {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Folder is the place of a sealed or pruned dataset, and what can be removed
-// there.
+// Folder is the place of a sealed or pruned dataset, and what can be removed there.
 type Folder struct {
 	Manifest *manifest.Manifest // nil if the dataset was pruned
 	Pruned   *manifest.Pruned   // nil unless it was pruned
@@ -129,8 +128,7 @@ func (f *Folder) Clean(ctx context.Context) error {
 	return f.bucket.DeleteAll(ctx, f.Rest, f.Records, f.Parts, f.Journals)
 }
 
-// Abandon removes what others began at this place, and with it rows that are in
-// no dataset.
+// Abandon removes what others began at this place, and with it rows that are in no dataset.
 func (f *Folder) Abandon(ctx context.Context) error { return f.bucket.DeleteAll(ctx, f.Begun) }
 
 // Prune removes the dataset that Survey found. First its manifest is replaced,

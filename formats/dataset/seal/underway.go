@@ -117,8 +117,7 @@ func ReadSegment[T any](ctx context.Context, u *Underway, s Segment) ([]T, error
 	return journals.LoadSegment[T](ctx, u.bucket, s.object, false)
 }
 
-// Expected returns how many rows the segment's shard will have, or 0 if it does not
-// say.
+// Expected returns how many rows the segment's shard will have, or 0 if it does not say.
 func (u *Underway) Expected(ctx context.Context, s Segment) (int64, error) {
 	_, of, err := journals.SegmentRows(ctx, u.bucket, s.object)
 	return of, err

@@ -167,8 +167,7 @@ func mergeRows[T any](ctx context.Context, s *Shard, d *dataset.Dataset, table s
 	return w.finish(ctx)
 }
 
-// openAtOnce is from how many parts a row group may be copied: these stay open
-// until it is written.
+// openAtOnce is from how many parts a row group may be copied: these stay open until it is written.
 const openAtOnce = 64
 
 // mergeWide is mergeRows for wide rows: their payload is copied, unless another

@@ -102,8 +102,7 @@ func (p *Payload) closeBefore(part int, held func(*parquet.File) bool) error {
 	return errors.Join(errs...)
 }
 
-// Close closes all parts. None of them may be held any more: see
-// TableWriter.EndRowGroup.
+// Close closes all parts. None of them may be held any more: see TableWriter.EndRowGroup.
 func (p *Payload) Close() error {
 	return p.closeBefore(len(p.parts), func(*parquet.File) bool { return false })
 }
@@ -184,8 +183,7 @@ func (w *TableWriter[T]) EndPart(ctx context.Context) error {
 	return w.end(ctx)
 }
 
-// EndRowGroup ends the row group, after which the files copied into it are no
-// longer held.
+// EndRowGroup ends the row group, after which the files copied into it are no longer held.
 func (w *TableWriter[T]) EndRowGroup() error {
 	if w.err != nil || w.w == nil {
 		return w.err

@@ -42,8 +42,7 @@ func (l LeaseObject) replace(ctx context.Context, old, next []byte) (bool, error
 	return true, l.bucket.Write(ctx, l.key, next)
 }
 
-// Swap replaces old, the exact content, by next, and reports whether it did;
-// nil is no object.
+// Swap replaces old, the exact content, by next, and reports whether it did; nil is no object.
 func (l LeaseObject) Swap(ctx context.Context, old, next []byte) (bool, error) {
 	var err error
 	switch {

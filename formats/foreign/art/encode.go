@@ -16,8 +16,7 @@ import (
 // sends the same value.
 const floor = validate.LogprobFloor
 
-// AppendGroup appends a group in ART's format, on one line. The rows must have
-// passed Check.
+// AppendGroup appends a group in ART's format, on one line. The rows must have passed Check.
 func AppendGroup(dst []byte, rows []formats.Trajectory) []byte {
 	return appendGroup(dst, rows, false)
 }

@@ -50,8 +50,7 @@ const (
 	LogVersion2   = "2"
 )
 
-// LogRows returns the version 1 rows of a group. The rows must have passed
-// Check.
+// LogRows returns the version 1 rows of a group. The rows must have passed Check.
 func LogRows(rows []formats.Trajectory, group int64) []LogRow {
 	out := make([]LogRow, len(rows))
 	for i := range rows {
@@ -60,8 +59,7 @@ func LogRows(rows []formats.Trajectory, group int64) []LogRow {
 	return out
 }
 
-// LogRows2 returns the version 2 rows of a group. The rows must have passed
-// Check.
+// LogRows2 returns the version 2 rows of a group. The rows must have passed Check.
 func LogRows2(rows []formats.Trajectory, group int64) []LogRow2 {
 	out := make([]LogRow2, len(rows))
 	for i := range rows {

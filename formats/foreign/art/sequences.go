@@ -5,8 +5,7 @@ import (
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
-// Sequence is one history: a path through a trajectory's tree, and the messages
-// on it that train.
+// Sequence is one history: a path through a trajectory's tree, and the messages on it that train.
 type Sequence struct {
 	sequences.History
 	Tools int32 // index into tool_sets; -1 for none
@@ -38,8 +37,7 @@ func Sequences(t *formats.Trajectory, problem func(reason, detail string, args .
 	return out
 }
 
-// tools records the tool set of a trained message's call: a history has only
-// one.
+// tools records the tool set of a trained message's call: a history has only one.
 func (s *Sequence) tools(t *formats.Trajectory, i int, first bool, problem func(string, string, ...any)) {
 	n := t.Calls[t.Messages[i].Call].Tools
 	if n >= int32(len(t.ToolSets)) {

@@ -8,8 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Metadata collects what a source has and no column holds. Its zero value is
-// empty.
+// Metadata collects what a source has and no column holds. Its zero value is empty.
 type Metadata struct {
 	fields   jsontext.Builder
 	messages []*ofMessage
@@ -33,8 +32,7 @@ func (m *Metadata) Add(name string, value []byte) {
 	}
 }
 
-// OfMessage keeps a value of the message with an index, in the field
-// "message_fields".
+// OfMessage keeps a value of the message with an index, in the field "message_fields".
 func (m *Metadata) OfMessage(index int, name string, value []byte) {
 	of := m.at[index]
 	if of == nil {

@@ -39,8 +39,7 @@ func (c *Conversation) Follow(m formats.Message, want func(known *formats.Messag
 	return at, false
 }
 
-// Again returns the branch name for the next answer: a retry when its
-// prompt has an answer.
+// Again returns the branch name for the next answer: a retry when its prompt has an answer.
 func (c *Conversation) Again() string {
 	if c.index(); c.followed[c.at].sampled {
 		return BranchRetry
@@ -151,8 +150,7 @@ func Same(known, m *formats.Message) bool {
 	return true
 }
 
-// given returns arguments, "" for none: some write {} for them in one place and nothing in
-// another.
+// given returns arguments, "" for none: some write {} for them in one place and nothing in another.
 func given(arguments string) string {
 	if text := strings.TrimSpace(arguments); len(text) < len("{     }") && strings.ReplaceAll(text, " ", "") == "{}" {
 		return ""

@@ -27,8 +27,7 @@ func (r *Record) withholdIn(text *string) {
 	}
 }
 
-// hides reports whether JSON may have a member with the name of a secret, also in a text
-// of JSON.
+// hides reports whether JSON may have a member with the name of a secret, also in a text of JSON.
 func hides(v []byte) bool {
 	for i := bytes.IndexByte(v, '"'); i >= 0 && i < len(v); {
 		end := jsontext.Skip(v, i)
@@ -52,8 +51,7 @@ func isText(v []byte) bool {
 	return len(v) > len(`"{}"`) && v[0] == '"' && (v[1] == '{' || v[1] == '[')
 }
 
-// open appends a valid value without what is withheld. A token beside its logprob is no
-// secret.
+// open appends a valid value without what is withheld. A token beside its logprob is no secret.
 func (r *Record) open(b, v []byte, depth int) []byte {
 	first := len(b) + 1
 	switch {

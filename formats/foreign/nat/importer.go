@@ -61,8 +61,7 @@ const (
 	scoresSuffix = "_output.json"
 )
 
-// skip reports whether a file in a folder holds no trajectories, or the same
-// again.
+// skip reports whether a file in a folder holds no trajectories, or the same again.
 func skip(name string) bool {
 	return name != output && (!strings.Contains(name, "trajector") || strings.HasPrefix(name, "trajectory_builder_"))
 }

@@ -13,8 +13,7 @@ import (
 // form itself shows which it is, so that a step without a framework's name can
 // be read as well.
 
-// wire is a message of LangChain, of LlamaIndex or of a chat completion: the
-// fields of all of them.
+// wire is a message of LangChain, of LlamaIndex or of a chat completion: the fields of all of them.
 type wire struct {
 	Type       string // LangChain: human, ai, system, tool, function
 	ID         string
@@ -86,8 +85,7 @@ func (c *wireCall) call() formats.ToolCall {
 	return formats.ToolCall{ID: c.ID, Name: c.Name, Arguments: arguments}
 }
 
-// stepText returns a message's content: a text, or the parts if they are not only
-// text.
+// stepText returns a message's content: a text, or the parts if they are not only text.
 func stepText(raw json.RawMessage) (content, parts string) {
 	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &content) == nil {
 		return content, ""
@@ -214,8 +212,7 @@ func (s *Step) Result() formats.Message {
 	return m
 }
 
-// Tools returns the definitions of the tools that a call offered, a JSON array;
-// "" for none.
+// Tools returns the definitions of the tools that a call offered, a JSON array; "" for none.
 func (c *Call) Tools() string {
 	if c.Start == nil || empty(c.Start.Tools) || string(c.Start.Tools) == "[]" {
 		return ""
@@ -223,8 +220,7 @@ func (c *Call) Tools() string {
 	return strings.ReplaceAll(string(c.Start.Tools), `"type_":`, `"type":`) // NAT writes its own name of the field
 }
 
-// ToolCalls reads a list of tool calls as a framework writes them; nil for
-// anything else.
+// ToolCalls reads a list of tool calls as a framework writes them; nil for anything else.
 func ToolCalls(list []byte) (out []formats.ToolCall) {
 	var wires []wireCall
 	if json.Unmarshal(list, &wires) != nil {

@@ -43,8 +43,7 @@ type filePart struct {
 	URI      string `json:"uri,omitempty"`
 }
 
-// messagesOf returns messages as JSON text, the form of an attribute that every
-// reader knows.
+// messagesOf returns messages as JSON text, the form of an attribute that every reader knows.
 func (b *builder) messagesOf(indexes []int) string {
 	list := make([]message, 0, len(indexes))
 	for _, i := range indexes {

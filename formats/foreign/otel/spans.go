@@ -160,8 +160,7 @@ func (b *builder) call(i int, at callTimes) {
 	}
 }
 
-// messages returns the content of a call. The prompt of one without an answer is not
-// known.
+// messages returns the content of a call. The prompt of one without an answer is not known.
 func (b *builder) messages(i int) (a []Attribute) {
 	if list := b.answers[i]; len(list) > 0 {
 		path := b.t.Path(list[0])

@@ -105,8 +105,7 @@ func (t *trace) agent(s *sourceSpan) string {
 	return ""
 }
 
-// results adds the results of tools that no later call was given: the trace ended
-// with them.
+// results adds the results of tools that no later call was given: the trace ended with them.
 func (t *trace) results() {
 	after := map[string]int{}
 	for i := range t.Messages {
@@ -191,8 +190,7 @@ func (t *trace) above(s *sourceSpan) func(func(*sourceSpan) bool) {
 	}
 }
 
-// nested reports whether a call is of an agent that another agent or a tool
-// called.
+// nested reports whether a call is of an agent that another agent or a tool called.
 func (t *trace) nested(s *sourceSpan) bool {
 	agent := false
 	for p := range t.above(s) {

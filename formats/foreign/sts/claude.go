@@ -203,8 +203,7 @@ func (c *claude) write() {
 // flush ends the open answer.
 func (c *claude) flush() { c.open = -1 }
 
-// readBlocks reads blocks of the Messages API. result is called for each result
-// of a tool.
+// readBlocks reads blocks of the Messages API. result is called for each result of a tool.
 func (c *claude) readBlocks(into *value.Content, v []byte, result func(o jsontext.Object)) {
 	for o, block := range into.Read(v) {
 		switch kind := must.Text("content.type", o.Get("type")); {
@@ -244,8 +243,7 @@ func (c *claude) user(l *line, parent int) int {
 	return at
 }
 
-// owner returns the answer whose tool calls the results after a message answer;
-// -1 for none.
+// owner returns the answer whose tool calls the results after a message answer; -1 for none.
 func (c *claude) owner(at int) int {
 	for at >= 0 && c.Messages[at].Role == "tool" {
 		at = int(c.Messages[at].Parent)
@@ -268,8 +266,7 @@ func (c *claude) result(o jsontext.Object, parent int) int {
 	return at
 }
 
-// envelope keeps the members of a line. One that has the same value as before
-// is kept once.
+// envelope keeps the members of a line. One that has the same value as before is kept once.
 func (c *claude) envelope(at int, l *line) {
 	for f := range value.Rest(l.Object, "type", "message", "parentUuid", "isSidechain", "timestamp") {
 		switch f.Key {

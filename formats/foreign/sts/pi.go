@@ -166,8 +166,7 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) int {
 	return at
 }
 
-// compaction begins another root with the summary and the messages that were
-// kept.
+// compaction begins another root with the summary and the messages that were kept.
 func (p *pi) compaction(l *line, parent int) int {
 	p.branch = importers.BranchHistory
 	at := p.input(formats.Message{Role: "user", Content: must.Text("summary", l.Get("summary"))}, -1)

@@ -27,8 +27,7 @@ var OpenRLHFPrompts = exporters.Format{
 	Form:  3, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPrompt)),
 }
 
-// OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward
-// models load.
+// OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward models load.
 var OpenRLHFPreferences = exporters.Format{
 	Name: "openrlhf-preference", Use: validate.ForDPO, For: exporters.Training, Help: "OpenRLHF's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},

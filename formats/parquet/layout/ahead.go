@@ -46,8 +46,7 @@ func OpenAgain(src io.ReaderAt, size int64, name string, limit int64, end []byte
 	return openWith(src, size, name, limit, Extent{size - int64(len(end)), size, end})
 }
 
-// End returns what OpenAhead read of the file for its footer; nil if the file was
-// opened otherwise.
+// End returns what OpenAhead read of the file for its footer; nil if the file was opened otherwise.
 func (f *File) End() []byte {
 	if s, is := f.Src.(*fetched); is {
 		return s.Extents[0].Data

@@ -25,8 +25,7 @@ type Interval struct{}
 
 func (Interval) String() string { return "INTERVAL" }
 
-// Annotation returns the meaning of a column's values; nil when they have no
-// annotation.
+// Annotation returns the meaning of a column's values; nil when they have no annotation.
 func Annotation(e *format.SchemaElement) fmt.Stringer {
 	if e.LogicalType.Value != nil {
 		return e.LogicalType.Value

@@ -159,8 +159,7 @@ func encodingOf(n pq.Node) format.Encoding {
 	return format.Plain
 }
 
-// kindName returns the schema's name: the Go type's, in lower case with
-// underscores.
+// kindName returns the schema's name: the Go type's, in lower case with underscores.
 func kindName(t reflect.Type) string {
 	var b strings.Builder
 	for i, r := range t.Name() {

@@ -8,8 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
-// errThrift marks bytes that are not a Thrift structure, or that claim more
-// than they can hold.
+// errThrift marks bytes that are not a Thrift structure, or that claim more than they can hold.
 var errThrift = errors.New("damaged Thrift")
 
 const (

@@ -157,8 +157,7 @@ func skipRows(reps []byte, n *int64) (at int) {
 	return at
 }
 
-// acquirePage counts n bytes for the column's current page; rows says that
-// returned rows use them.
+// acquirePage counts n bytes for the column's current page; rows says that returned rows use them.
 func (c *Column) acquirePage(n int64, rows bool) error {
 	c.PageBytes += n
 	if rows {

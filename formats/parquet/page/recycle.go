@@ -15,8 +15,7 @@ type used[V any] struct {
 	until  int64
 }
 
-// recycler is the memory of a column's pages that rows keep. Without uses it
-// keeps nothing.
+// recycler is the memory of a column's pages that rows keep. Without uses it keeps nothing.
 type recycler[V any] struct {
 	*Uses
 	used []used[V] // in the order of rows

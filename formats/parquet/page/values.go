@@ -73,8 +73,7 @@ func (c *Column) fits(data []byte, enc format.Encoding, n int) error {
 	return nil
 }
 
-// direct decodes values that are stored in the page itself; keep says that they
-// outlive it.
+// direct decodes values that are stored in the page itself; keep says that they outlive it.
 func (c *Column) direct(v *layout.Values, data []byte, enc format.Encoding, n int, keep bool) error {
 	e := encodings[enc]
 	if e == nil {

@@ -162,8 +162,7 @@ func checkDelta(data []byte, n int) error {
 	return nil
 }
 
-// deltaEnd returns where the DELTA_BINARY_PACKED block of n values at the
-// beginning of data ends.
+// deltaEnd returns where the DELTA_BINARY_PACKED block of n values at the beginning of data ends.
 func deltaEnd(data []byte, n int) (int, error) {
 	at := 0
 	next := func() uint64 {

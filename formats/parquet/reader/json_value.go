@@ -114,8 +114,7 @@ func (a *jsonScan) each(b []byte, s *shape, rep, least int, end byte,
 	}
 }
 
-// pass skips one entry of each leaf, which must have no value from the
-// definition level end on.
+// pass skips one entry of each leaf, which must have no value from the definition level end on.
 func (a *jsonScan) pass(s *shape, rep, least, end int) error {
 	for leaf := s.first; leaf < s.end; leaf++ {
 		c, r, d, err := a.levels(leaf)
@@ -165,8 +164,7 @@ func (a *jsonScan) levels(leaf int) (c *cursor, rep, def int, err error) {
 // writer appends value i of a column.
 type writer = func(b []byte, v *layout.Values, i int) ([]byte, error)
 
-// writerOf returns the writer for a column's values. The error is the type's
-// name.
+// writerOf returns the writer for a column's values. The error is the type's name.
 func writerOf(n *layout.Node) (writer, error) {
 	var w writer
 	switch t := layout.Annotation(n.Schema).(type) {
@@ -337,8 +335,7 @@ func appendMoment(b []byte, at time.Time, form string) []byte {
 	return append(at.UTC().AppendFormat(append(b, '"'), form), '"')
 }
 
-// writeInt96 writes the instants of older Spark, Hive and Impala: the
-// nanoseconds of a Julian day.
+// writeInt96 writes the instants of older Spark, Hive and Impala: the nanoseconds of a Julian day.
 func writeInt96(b []byte, v *layout.Values, i int) ([]byte, error) {
 	const epoch = 2440588 // 1970-01-01
 	s := []byte(v.Strs[i])

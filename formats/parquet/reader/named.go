@@ -63,8 +63,7 @@ func NewNamedReader(f *layout.File, names []string, first, rows int64) (*NamedRe
 	return &NamedReader{r, typ}, err
 }
 
-// Read sets rows to new structs and returns how many it set, and io.EOF after the
-// last row.
+// Read sets rows to new structs and returns how many it set, and io.EOF after the last row.
 func (r *NamedReader) Read(rows []reflect.Value) (n int, err error) {
 	defer r.refusePanic(&err)
 	r.budget.ReleaseRows()

@@ -267,8 +267,7 @@ func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
 	return row - pages[to].FirstRowIndex, nil
 }
 
-// refusePanic turns a panic of parquet-go, on bytes that all checks accepted, into an
-// error.
+// refusePanic turns a panic of parquet-go, on bytes that all checks accepted, into an error.
 func (r *reader) refusePanic(err *error) {
 	if v := recover(); v != nil {
 		*err = r.fail("", layout.BadPage("%v", v))

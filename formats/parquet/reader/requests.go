@@ -74,8 +74,7 @@ func (s *stream) passed(q *request) {
 	s.held -= q.End - q.Off
 }
 
-// Held returns how many bytes of a file that is fetched ahead are in memory, now and
-// at most.
+// Held returns how many bytes of a file that is fetched ahead are in memory, now and at most.
 func (r *reader) Held() (now, most int64) {
 	if r.stream == nil {
 		return 0, 0

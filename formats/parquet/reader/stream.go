@@ -180,8 +180,7 @@ func (s *chunkSource) ReadAt(p []byte, off int64) (n int, err error) {
 	return n + k, err
 }
 
-// close ends the stream: no request begins any more, and those under way end by
-// themselves.
+// close ends the stream: no request begins any more, and those under way end by themselves.
 func (s *stream) close() {
 	s.closed.Store(true)
 	for id, of := range s.chunks {

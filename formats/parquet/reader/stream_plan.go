@@ -134,8 +134,7 @@ func (r *reader) chunk(id chunkID) *layout.ChunkMeta {
 	return &r.f.Meta.RowGroups[id.rowGroup].Columns[r.leaves[id.leaf].Node.Leaf]
 }
 
-// rowsIn returns the rows of a row group, relative to it, that the reader will
-// read.
+// rowsIn returns the rows of a row group, relative to it, that the reader will read.
 func (r *reader) rowsIn(group int) (from, to int64) {
 	first := r.first
 	for g := r.rowGroup; g < group; g++ {
