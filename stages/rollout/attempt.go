@@ -16,7 +16,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -34,7 +33,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	t = o.row(e, j.generation, j.fork)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
 	if !o.asksEngine() {
-		t, ok = r.stored(ctx, t, r.newAttempt(&t, e, nil))
+		t, ok = r.stored(ctx, t, r.newAttempt(&t, e, ""))
 		return t, "", ok
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
@@ -45,7 +44,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		return t, "", false
 	}
 	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), resume)
-	result, err := r.ask(session.Context(), r.newAttempt(&t, e, session))
+	result, err := r.ask(session.Context(), r.newAttempt(&t, e, session.BaseURL()))
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
 	record := session.End()
 	t.FinishedAt = o.Clock().UnixMicro()
@@ -65,14 +64,17 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	return t, agents.TraceOf(err), true
 }
 
-// newAttempt returns what an agent gets to make a trajectory; session is nil if it asks no model.
-func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, session *recorder.Session) agents.Attempt {
+// newAttempt returns what an agent gets to make a trajectory; baseURL is "" if it asks no model.
+func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, baseURL string) agents.Attempt {
 	o := &r.opts
 	a := agents.Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Epoch: int(t.Epoch), Generation: int(t.Generation)}
-	if session == nil {
+	if baseURL == "" {
 		return a
 	}
-	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, cmp.Or(o.Model, t.Model), r.recorder.Client()
+	a.BaseURL, a.APIKey, a.Model = baseURL, agentKey, cmp.Or(o.Model, t.Model)
+	if r.recorder != nil {
+		a.HTTP = r.recorder.Client()
+	}
 	a.Work = filepath.Join(o.workFolder(), t.TrajectoryID)
 	if o.SamplingSeed != nil {
 		a.Seed = new(formats.Seed(*o.SamplingSeed, t.TrajectoryID))

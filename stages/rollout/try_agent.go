@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -59,9 +59,10 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	}
 	defer stop()
 	r := &runner{opts: o}
-	_, err = r.ask(begun, agents.Attempt{Example: o.hidden(e),
-		TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Epoch: o.AtEpoch(),
-		BaseURL: url, APIKey: agentKey, Model: cmp.Or(o.Model, "check")}) // a receipt may name the model only later
+	defer os.Remove(o.workFolder())
+	t := formats.Trajectory{TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Epoch: int32(o.AtEpoch()),
+		Model: "check"} // a receipt may name the model only later
+	_, err = r.ask(begun, r.newAttempt(&t, e, url))
 	switch cause := context.Cause(begun); {
 	case called.Load():
 		return "it starts, and asks the model", nil
