@@ -22,18 +22,13 @@ import (
 var files embed.FS
 
 // Templates returns the templates that pages share: what they show of a run and of a
-// conversation. The functions show numbers, bands of 95 %, and short texts with their control
+// conversation. The functions show numbers, halves of bands, and short texts with their control
 // characters made visible; a page may add others.
 func Templates(more template.FuncMap) (*template.Template, error) {
 	return template.New("layout.html").Funcs(template.FuncMap{
 		"number": text.Number, "thousands": text.Thousands, "compact": text.Compact, "figure": Figure,
-		"visible": func(s string) string { return text.Visible(excerpt.Start(s, 300)) }, "band": band, "half": text.Half,
+		"visible": func(s string) string { return text.Visible(excerpt.Start(s, 300)) }, "half": text.Half,
 	}).Funcs(more).ParseFS(files, "templates/*.html")
-}
-
-// band returns a mean with the half of its band of 95 %.
-func band(v, err *float64) string {
-	return strings.TrimSuffix(text.Number(v)+" "+text.Half(err), " ")
 }
 
 // Figure returns a number, or a dash for null.

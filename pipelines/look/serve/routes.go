@@ -58,7 +58,7 @@ var templateFiles embed.FS
 
 // parse returns the template of each route: the layout with the page's blocks.
 func (s *Server) parse() (map[string]*template.Template, error) {
-	layout, err := page.Templates(template.FuncMap{"asset": s.static.URL, "link": page.Link, "open": linkOf, "epochLink": epochLink, "query": page.WithQuery,
+	layout, err := page.Templates(template.FuncMap{"asset": s.static.URL, "link": page.Link, "open": linkOf, "query": page.WithQuery,
 		"since": text.Since, "sorted": page.Sorted, "json": asJSON,
 		"value": func(v float64) string { return text.Number(notNaN(v)) }})
 	if err == nil {
