@@ -282,6 +282,9 @@ func startOpenService(t *testing.T) (url string) {
 // OPEN is a number, of which the service gets OPEN_SERVICE.
 func TestOpenTrajectories(t *testing.T) {
 	open, full := 500, false
+	if testing.Short() {
+		open = 200
+	}
 	if n, err := strconv.Atoi(os.Getenv("OPEN")); err == nil {
 		open, full = n, true
 	}

@@ -20,9 +20,12 @@ import (
 // TestPossibleIsWritten holds the tables of import, audit, export and submit together over
 // random rows: what import says that a use is possible for, its files have, and no other
 // row; what audit and submit count of a finding is what import counts. COUNT is how many
-// batches it makes.
+// batches it makes, 3 in a short run.
 func TestPossibleIsWritten(t *testing.T) {
 	count := 6
+	if testing.Short() {
+		count = 3
+	}
 	if n, err := strconv.Atoi(os.Getenv("COUNT")); err == nil {
 		count = n
 	}

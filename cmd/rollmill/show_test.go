@@ -72,6 +72,9 @@ func TestShowSorts(t *testing.T) {
 	slices.Reverse(descending[:12])
 	for _, in := range []string{"score", "group"} {
 		for n := range 17 {
+			if testing.Short() && !slices.Contains([]int{0, 1, 5, 11, 12, 13, 16}, n) {
+				continue // around none, the null rewards and all
+			}
 			rows := fmt.Sprint(n)
 			if got := rewards(in, "--sort", "reward", "--rows", rows); !slices.Equal(got, all[:n]) {
 				t.Errorf("%s, %d rows: %v, not %v", in, n, got, all[:n])

@@ -104,6 +104,9 @@ func TestCopiedRowsAreTheSame(t *testing.T) {
 		groups [][]formats.Trajectory
 	}{{"small and large groups", f, groups}, {"everything that rows have", opened(t, fileOf(t, wide)), wide}} {
 		for seed, share := range []float64{0.3, 0.7, 1, 0.02} {
+			if testing.Short() && share == 0.7 {
+				continue // as 0.3: some rows of some pages
+			}
 			t.Run(fmt.Sprint(from.name, " ", share), func(t *testing.T) {
 				if !Copyable[formats.Trajectory](from.f) {
 					t.Fatal("a file of ours cannot be copied")

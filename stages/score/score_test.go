@@ -77,7 +77,10 @@ func TestHowItIsRunDoesNotMatter(t *testing.T) {
 	base(t, in, trajectories())
 	specs := []string{"short=expr:len(answer) < 60", "prog=command:" + words("crash")}
 	digest, identity := "", ""
-	for _, how := range []struct{ workers, batch, shards int }{{1, 1, 1}, {1, 64, 1}, {4, 7, 1}, {8, 1000, 1}, {1, 5, 4}, {8, 64, 4}, {3, 64, 4}, {2, 3, 5}} {
+	for i, how := range []struct{ workers, batch, shards int }{{1, 1, 1}, {1, 64, 1}, {4, 7, 1}, {8, 1000, 1}, {1, 5, 4}, {8, 64, 4}, {3, 64, 4}, {2, 3, 5}} {
+		if testing.Short() && i%2 == 1 && how.shards != 5 {
+			continue // {1,1,1}, {4,7,1}, {1,5,4}, {3,64,4} and {2,3,5} vary each of the three
+		}
 		out := "mem://how/" + stringOf(how.workers, how.batch, how.shards)
 		var r stages.Report
 		for i := range how.shards {

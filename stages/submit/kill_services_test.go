@@ -73,7 +73,7 @@ func (g *toll) at(t *testing.T, address string) string {
 // TestKilledAtAnyRequestAJobIsMadeAtMostOnce kills the sender at each request
 // that it makes, before the service gets it and after, and runs the same
 // command again: there is one job, and no person is needed. Without COUNT it is
-// every other request, in a short run every fifth.
+// every other request, in a short run every seventh.
 func TestKilledAtAnyRequestAJobIsMadeAtMostOnce(t *testing.T) {
 	for backend, fresh := range map[string]func(t *testing.T) (order, func() int){
 		"openai": fineTuningOf(openaitest.Faults{}), "customizer": customizing(customizertest.Faults{}),
@@ -87,7 +87,7 @@ func TestKilledAtAnyRequestAJobIsMadeAtMostOnce(t *testing.T) {
 		if os.Getenv("COUNT") != "" {
 			step = 1
 		} else if testing.Short() {
-			step = 5
+			step = 7
 		}
 		for n := 0; n < calm.asked; n += step {
 			for _, before := range []bool{true, false} {

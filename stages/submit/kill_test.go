@@ -20,7 +20,7 @@ func TestKilledAnywhereTheBatchTrainsAtMostOnce(t *testing.T) {
 	if calm.State != receipts.JobCompleted || calm.Ops < 6 || server.Jobs() != 1 {
 		t.Fatalf("%+v, %d jobs", calm, server.Jobs())
 	}
-	points := []string{"begin", "submit", "event", "group 1", "group 2", "group 3"}
+	points := []string{"submit", "begin", "event", "group 1", "group 2", "group 3"} // the first is in each sample
 	for n := range calm.Ops {
 		points = append(points, fmt.Sprintf("before %d", n+1), fmt.Sprintf("after %d", n+1))
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,8 +64,9 @@ func TestGuidePages(t *testing.T) {
 	if !regexp.MustCompile(`^.*\n  quick-start .*\n  concepts .*\n`).MatchString(list) {
 		t.Errorf("the guides to begin with are not the first:\n%s", list)
 	}
+	works := map[string]bool{} // commands of help, each run once
 	for _, g := range allGuides(t) {
-		shownAlone(t, g)
+		shownAlone(t, g, works)
 		if !strings.HasPrefix(g.text, "# ") || !regexp.MustCompile(`(?m)^  `+g.name+` +\S.*\.$`).MatchString(list) {
 			t.Errorf("guide %s needs a title in its first line and a first sentence:\n%s", g.name, list)
 		}
@@ -85,7 +87,7 @@ func TestGuidePages(t *testing.T) {
 
 // shownAlone checks that help shows the whole guide, to a reader who has nothing
 // but the program: each link is a command of help that works, or an address.
-func shownAlone(t *testing.T, g guide) {
+func shownAlone(t *testing.T, g guide, works map[string]bool) {
 	t.Helper()
 	code, out, stderr := rollmill(t, "help", g.name)
 	if code != 0 || strings.Contains(out, "<!--") || regexp.MustCompile(`\]\([^h#]`).MatchString(out) {
@@ -97,15 +99,20 @@ func shownAlone(t *testing.T, g guide) {
 		}
 	}
 	for _, m := range regexp.MustCompile("`rollmill (help [a-z+_ -]+)`").FindAllStringSubmatch(out, -1) {
+		if works[m[1]] {
+			continue
+		}
 		if code, _, stderr := rollmill(t, strings.Fields(m[1])...); code != 0 {
 			t.Errorf("guide %s: rollmill %s: %s", g.name, m[1], stderr)
+		} else {
+			works[m[1]] = true
 		}
 	}
 }
 
 // TestGuides runs the guides that need nothing but this program.
 func TestGuides(t *testing.T) {
-	tictactoe := buildTicTacToe(t)
+	tictactoe := ticTacToe(t)
 	for _, g := range allGuides(t) {
 		if g.needs == nil && !slices.Contains(onlyTables, g.name) {
 			t.Run(g.name, func(t *testing.T) { g.run(t, tictactoe) })
@@ -116,10 +123,9 @@ func TestGuides(t *testing.T) {
 // TestPythonGuides runs the guides that need Python environments, or npm packages,
 // which exist.
 func TestPythonGuides(t *testing.T) {
-	tictactoe := buildTicTacToe(t)
 	var missing []string
 	for _, g := range allGuides(t) {
-		path := []string{tictactoe}
+		var path []string
 		absent := slices.DeleteFunc(slices.Clone(g.needs), func(name string) bool {
 			venv, err := filepath.Abs("../../../.venv-" + name)
 			if err != nil {
@@ -130,7 +136,7 @@ func TestPythonGuides(t *testing.T) {
 		})
 		missing = append(missing, absent...)
 		if g.needs != nil && len(absent) == 0 {
-			t.Run(g.name, func(t *testing.T) { g.run(t, path...) })
+			t.Run(g.name, func(t *testing.T) { g.run(t, append(path, ticTacToe(t))...) })
 		}
 	}
 	if missing != nil {
@@ -188,12 +194,15 @@ func (g guide) run(t *testing.T, path ...string) {
 	}
 }
 
-// buildTicTacToe builds tictactoe and returns its folder.
-func buildTicTacToe(t *testing.T) string {
+// ticTacToe returns a folder with tictactoe, which is built once.
+func ticTacToe(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir, "../../tictactoe").CombinedOutput(); err != nil {
+	if out, err := builtTicTacToe(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return dir
+	return filepath.Join(programs, "tictactoe")
 }
+
+var builtTicTacToe = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Join(programs, "tictactoe")+"/", "../../tictactoe").CombinedOutput()
+})

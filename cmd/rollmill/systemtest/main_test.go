@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// programs is the folder of what the tests build.
+var programs string
+
 // built runs the tests with the program on the PATH.
 type built struct{ tests *testing.M }
 
@@ -40,6 +43,7 @@ func (b built) Run() int {
 		return failed(err)
 	}
 	defer os.RemoveAll(dir)
+	programs = dir
 	// No log of what was read, no cached result: the go command does not know that
 	// these tests depend on the program, which they do not import.
 	flag.Parse()

@@ -22,9 +22,9 @@ func TestCompactKilledAnywhere(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
 		step := 1
 		if testing.Short() && strings.HasPrefix(uri, "mem:") {
-			step = 3
+			step = 5
 		} else if testing.Short() {
-			step = 9
+			step = 13
 		}
 		for after := 0; ; after += step {
 			uri := sibling(uri, fmt.Sprint("-", after))

@@ -84,8 +84,8 @@ func shardOnce(ctx context.Context, uri string, spec manifest.Spec, o Options) e
 
 // A process may be killed before any storage operation of a run over two shards
 // that replaces another dataset. When the same commands are run again, the rows
-// are the same, and nothing else is left. With -short, it is killed before every operation
-// in memory, and before every seventh elsewhere.
+// are the same, and nothing else is left. With -short, it is killed before every third operation
+// in memory, and before every 13th elsewhere.
 func TestCrashAnywhere(t *testing.T) {
 	ctx := context.Background()
 	const shards = 2
@@ -115,9 +115,9 @@ func TestCrashAnywhere(t *testing.T) {
 				calm, objects := open(t, sibling(uri, "-calm")), len(keys(t, sibling(uri, "-calm")))
 				step := 1
 				if testing.Short() && strings.HasPrefix(uri, "mem:") {
-					step = 2
+					step = 3
 				} else if testing.Short() {
-					step = 9
+					step = 13
 				}
 				for after := 0; ; after += step {
 					uri := sibling(uri, fmt.Sprint("-", after))
