@@ -152,7 +152,7 @@ func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) 
 	case err != nil || arguments.Command == "":
 		return `error: the arguments are not {"command": "…"}`, nil
 	}
-	out, stop := &process.Head{Limit: shellOutput}, context.CancelFunc(nil)
+	out := &process.Head{Limit: shellOutput}
 	limited, stop := context.WithTimeoutCause(ctx, shellTime, errCommand)
 	defer stop()
 	code, err := b.exec(limited, 0, Exec{Words: []string{"sh", "-c", arguments.Command}, Env: env, User: b.task.Agent.User,
