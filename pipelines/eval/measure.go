@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -41,9 +42,7 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: schema.KindScores, AcceptGates: o.AcceptGates})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package diff
 
 import (
 	"context"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -202,14 +203,14 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 
 // read reads both datasets row by row, a group at a time.
 func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOptions) error {
-	next, stop := query.Pull(ctx, b, columns...)
+	next, stop := iter.Pull2(query.Rows(ctx, b, query.Query{}, columns...))
 	defer stop()
 	var others []query.Row
 	err := dataset.GroupsOf(query.Rows(ctx, a, o.Query, columns...), group, func(rows []query.Row) error {
 		others = others[:0]
 		for i := range rows {
-			other, err := next()
-			for ; err == nil && other.Number < rows[i].Number; other, err = next() {
+			other, err, _ := next()
+			for ; err == nil && other.Number < rows[i].Number; other, err, _ = next() {
 			}
 			if err != nil {
 				return err

@@ -106,14 +106,11 @@ func SignalsOf(ctx context.Context, d *dataset.Dataset, row int64) ([]formats.Si
 	if d.Kind != schema.KindScores {
 		return nil, nil
 	}
-	type signals struct {
-		Signals []formats.Signal `parquet:"signals,optional,list"`
-	}
-	rows, err := dataset.ReadAll[signals](ctx, d, "", dataset.Range{First: row, Rows: 1})
+	r, err := query.At(ctx, d, row, "signals")
 	if err != nil {
 		return nil, err
 	}
-	return rows[0].Signals, nil
+	return r.Signals, nil
 }
 
 // together is how many rows are read at once.
@@ -151,12 +148,7 @@ func EachConversation(ctx context.Context, d *dataset.Dataset, rows []int64, ids
 
 // conversation reads a row, with why it has no reward or advantage, and judges it by the decisions.
 func conversation(ctx context.Context, s *joined.Source, row int64, decided map[string]Curated) (*Conversation, error) {
-	type why struct {
-		TrajectoryID string `parquet:"trajectory_id"` // those of rollout have neither of the others
-		Failure      string `parquet:"failure,optional,dict"`
-		NoAdvantage  string `parquet:"no_advantage,optional,dict"`
-	}
-	is, err := find.ReadRow[why](ctx, s.Rows, "", row)
+	is, err := query.At(ctx, s.Rows, row, "trajectory_id", "failure", "no_advantage")
 	if err != nil {
 		return nil, err
 	}
@@ -222,9 +214,9 @@ func rawRow(ctx context.Context, s *joined.Source, row int64) (show.Values, erro
 }
 
 func rawOf(ctx context.Context, d *dataset.Dataset, row int64) (out show.Values, err error) {
-	err = show.EachRow(ctx, d, "", nil, dataset.Range{First: row, Rows: 1}, func(r show.Row) (bool, error) {
+	err = show.EachRow(ctx, d, "", nil, dataset.Range{First: row, Rows: 1}, func(r show.Row) error {
 		out = r.Is
-		return true, nil
+		return nil
 	})
 	return out, err
 }

@@ -61,16 +61,13 @@ func Compare(ctx context.Context, uri, id string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	type member struct {
-		ID string `parquet:"trajectory_id"`
-	}
 	var ids []string
 	for _, row := range rows {
-		m, err := find.ReadRow[member](ctx, s.Rows, "", row)
+		m, err := query.At(ctx, s.Rows, row, "trajectory_id")
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, m.ID)
+		ids = append(ids, m.TrajectoryID)
 	}
 	var all []*Conversation
 	if err := EachConversation(ctx, s.Rows, rows, ids, func(c *Conversation) { all = append(all, c) }); err != nil {
@@ -128,15 +125,10 @@ func membersOf(ctx context.Context, uri, id string) (s *joined.Source, rows []in
 }
 
 // oneRow reads one joined row.
-func oneRow(ctx context.Context, s *joined.Source, row int64) (out *formats.Trajectory, err error) {
-	for t, err := range s.Each(ctx, dataset.Range{First: row, Rows: 1}, joined.Whole) {
-		if err != nil {
-			return nil, err
-		}
-		one := *t
-		out = &one
+func oneRow(ctx context.Context, s *joined.Source, row int64) (t *formats.Trajectory, err error) {
+	for t, err = range s.Each(ctx, dataset.Range{First: row, Rows: 1}, joined.Whole) {
 	}
-	return out, nil
+	return t, err
 }
 
 func rewardsOf(members []Peer) (out []float64) {

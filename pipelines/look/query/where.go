@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -195,28 +194,11 @@ func (x *Index) rowFiller(reads func(string) bool) (any, func(row uint32)) {
 	}
 }
 
-// payload are the columns that an index does not have and expressions read.
-type payload struct {
-	Answer   string `parquet:"answer,optional"`
-	Metadata string `parquet:"metadata,optional"`
-	Messages []struct {
-		Parent int32 `parquet:"parent,delta"`
-	} `parquet:"messages,list"`
-	Calls []struct {
-		Target bool `parquet:"target"`
-	} `parquet:"calls,list"`
-}
-
 // payloads yields the rows, with what the index does not have of each in r.
 func (x *Index) payloads(ctx context.Context, columns []string, r *expression.Row) iter.Seq2[uint32, error] {
 	return func(yield func(uint32, error) bool) {
-		rd, err := dataset.NewReaderOf[payload](ctx, x.From.Base, x.From.rows(), columns)
-		if err != nil {
-			yield(0, err)
-			return
-		}
 		row := uint32(0)
-		for t, err := range rd.Each(payloadRows) {
+		for t, err := range rowsOf(ctx, x.From.Base, x.From.Base, x.From.rows(), columns) {
 			if err == nil {
 				r.Answer, r.Messages, r.Calls, r.Metadata = t.Answer, len(t.Messages), len(t.Calls), nil
 				_ = json.Unmarshal([]byte(t.Metadata), &r.Metadata) // anything but an object has no fields
@@ -228,9 +210,6 @@ func (x *Index) payloads(ctx context.Context, columns []string, r *expression.Ro
 		}
 	}
 }
-
-// payloadRows are decoded at once.
-const payloadRows = 1024
 
 // TrajectoryNames returns what an expression about trajectories can read.
 func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }

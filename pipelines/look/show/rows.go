@@ -41,8 +41,7 @@ var usual = map[string]string{
 var sparse = []string{"failure_class", "error", "failure", "no_advantage", "reason", "detail", "turn"}
 
 const (
-	allColumns   = "all"
-	statusColumn = "status"
+	allColumns = "all"
 )
 
 // Row is a row of a table.
@@ -61,7 +60,7 @@ type Value struct {
 	Value any
 }
 
-// EachRow calls f with columns of the rows of a range, until it returns false. A thin
+// EachRow calls f with columns of the rows of a range. A thin
 // dataset also has the columns of its base. It returns an error for a table or a column
 // that does not exist.
 //
@@ -69,7 +68,7 @@ type Value struct {
 // are fetched, and those of a newer version can be shown. Package arrow does not
 // serve here: it makes batches of one fixed schema from rows in memory.
 func EachRow(ctx context.Context, d *dataset.Dataset, table string, names []string, of dataset.Range,
-	f func(Row) (bool, error)) error {
+	f func(Row) error) error {
 	own, ofBase := split(d, table, names)
 	r, err := dataset.NewColumnReader(ctx, d, table, of, own)
 	if err != nil {
@@ -108,7 +107,7 @@ func EachRow(ctx context.Context, d *dataset.Dataset, table string, names []stri
 		if len(names) == 0 && table == "" {
 			is.asDocumented(d.Kind)
 		}
-		if more, err := f(Row{row, is}); err != nil || !more {
+		if err := f(Row{row, is}); err != nil {
 			return err
 		}
 	}
@@ -151,53 +150,35 @@ func (v Values) asDocumented(kind schema.Kind) {
 	slices.SortStableFunc(v, func(a, b Value) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }
 
-// selected calls f with the requested columns of the requested rows.
-func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f func(Row) error) error {
+// eachSelected calls f with the requested columns of each selected row.
+func eachSelected(ctx context.Context, d *dataset.Dataset, o Options, f func(Row) error) error {
+	total := d.AllOf(o.Table).Rows
+	if o.First < 0 || o.First > total {
+		return fault.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
+	}
 	names := o.columns(d.Kind)
 	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(schema.KindTrajectories, o.Sort) {
 		names = slices.Insert(slices.Clone(names), 1, o.Sort)
 	}
-	if o.Where == "" && o.Sort == "" && (!o.Failed || o.Table == "") {
-		return inOrder(ctx, d, o, names, dataset.Range{First: o.First, Rows: total - o.First}, f)
+	if o.Where == "" && o.Sort == "" && !o.Failed {
+		first := dataset.Range{First: o.First, Rows: min(total-o.First, int64(o.Rows))} // also of none, a column must exist
+		return EachRow(ctx, d, o.Table, names, first, f)
 	}
 	rows, err := matching(ctx, d, o)
 	if err != nil {
 		return err
 	}
 	for near := range query.Near(rows, maxGap) {
-		if err := EachRow(ctx, d, o.Table, names, query.RangeOf(near), func(row Row) (bool, error) {
-			if _, wanted := slices.BinarySearch(near, row.Row); !wanted {
-				return true, nil
+		if err := EachRow(ctx, d, o.Table, names, query.RangeOf(near), func(row Row) error {
+			if _, wanted := slices.BinarySearch(near, row.Row); wanted {
+				return f(row)
 			}
-			return true, f(row)
+			return nil
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// inOrder calls f with the first rows of a range, or the first that failed. It needs no base.
-func inOrder(ctx context.Context, d *dataset.Dataset, o Options, names []string, rows dataset.Range,
-	f func(Row) error) error {
-	if !o.Failed || o.Rows == 0 {
-		rows.Rows = min(rows.Rows, int64(o.Rows)) // none: a column that does not exist is still an error
-	}
-	hidden := o.Failed && o.Table == "" && len(names) > 0 && !slices.Contains(names, statusColumn)
-	if hidden {
-		names = append(slices.Clip(names), statusColumn)
-	}
-	left := o.Rows
-	return EachRow(ctx, d, o.Table, names, rows, func(row Row) (bool, error) {
-		if o.Failed && row.Is.Of(statusColumn) != outcomes.StatusFailed {
-			return true, nil
-		}
-		if hidden {
-			row.Is = row.Is[:len(row.Is)-1]
-		}
-		left--
-		return left > 0, f(row)
-	})
 }
 
 // maxGap is the number of rows between two that are read together: a page has more.
@@ -214,10 +195,26 @@ func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, erro
 	if err != nil {
 		return nil, err
 	}
+	if o.Failed && q.Where == "" && q.Order.By == "" {
+		return failed(ctx, d, o)
+	}
 	if o.Failed {
 		q.Choices = map[string]string{"status": outcomes.StatusFailed}
 	}
 	return query.First(ctx, d, q, o.First, o.Rows)
+}
+
+// failed returns the first rows that failed. It needs no base.
+func failed(ctx context.Context, d *dataset.Dataset, o Options) (rows []int64, err error) {
+	for r, err := range query.Rows(ctx, d, query.Query{}, "status") {
+		if err != nil || len(rows) == o.Rows {
+			return rows, err
+		}
+		if r.Number >= o.First && r.Status == outcomes.StatusFailed {
+			rows = append(rows, r.Number)
+		}
+	}
+	return rows, nil
 }
 
 // columns returns the names of the columns to show, none for all.

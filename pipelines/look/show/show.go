@@ -21,7 +21,6 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/text"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options select what to show.
@@ -88,15 +87,6 @@ func Raw(ctx context.Context, uri string, o Options, f func(Row) error) error {
 		return err
 	}
 	return eachSelected(ctx, d, o, f)
-}
-
-// eachSelected calls f with each selected row.
-func eachSelected(ctx context.Context, d *dataset.Dataset, o Options, f func(Row) error) error {
-	total := d.AllOf(o.Table).Rows
-	if o.First < 0 || o.First > total {
-		return fault.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
-	}
-	return selected(ctx, d, o, total, f)
 }
 
 // GroupSizes is the number of groups and the range of their sizes.

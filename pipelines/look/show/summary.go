@@ -92,15 +92,21 @@ func (s *Spread) count(v float64) {
 	}
 }
 
-// summarized reads the light columns of a dataset, and those of its base, if that
+// summarized reads the light columns of a dataset, and the tokens of its base, if that
 // is there. Rewards are read twice, for the bins.
 func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 	s := &Summary{Statuses: map[string]int64{}, Lacking: map[string]int64{}}
-	lowest := math.Inf(1)
 	columns := []string{"trajectory_id", "status", "reward", "advantage", "failure", "no_advantage"}
 	if d.Base == nil {
-		columns = append(columns, "failure_class") // not that of a thin dataset's base, which may be gone
+		columns = append(columns, "failure_class")
 	}
+	base, err := d.OpenBase(ctx)
+	if err == nil {
+		columns = append(columns, "prompt_tokens", "sampled_tokens")
+	} else if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	lowest := math.Inf(1)
 	for r, err := range query.Rows(ctx, d, query.Query{}, columns...) {
 		if err != nil {
 			return nil, err
@@ -108,6 +114,10 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 		s.Statuses[r.Status]++
 		if why := cmp.Or(r.FailureClass, r.Failure, r.NoAdvantage); why != "" {
 			s.Lacking[why]++
+		}
+		if base != nil {
+			s.Prompt.add(float64(r.PromptTokens))
+			s.Sampled.add(float64(r.SampledTokens))
 		}
 		if r.Advantage != nil {
 			s.Advantage.add(*r.Advantage)
@@ -120,7 +130,7 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 		}
 	}
 	if s.Reward.Count == 0 {
-		return s, s.tokens(ctx, d)
+		return s, nil
 	}
 	s.Reward.bins()
 	for r, err := range query.Rows(ctx, d, query.Query{}, "reward") {
@@ -131,23 +141,7 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 			s.Reward.count(*r.Reward)
 		}
 	}
-	return s, s.tokens(ctx, d)
-}
-
-// tokens adds the tokens of the rows. A base that is gone has none.
-func (s *Summary) tokens(ctx context.Context, d *dataset.Dataset) error {
-	base, err := d.OpenBase(ctx)
-	if err != nil {
-		return context.Cause(ctx)
-	}
-	for r, err := range query.Rows(ctx, base, query.Query{}, "prompt_tokens", "sampled_tokens") {
-		if err != nil {
-			return err
-		}
-		s.Prompt.add(float64(r.PromptTokens))
-		s.Sampled.add(float64(r.SampledTokens))
-	}
-	return nil
+	return s, nil
 }
 
 // The screen that the summary fits, with one line left for the prompt.
