@@ -44,15 +44,14 @@ func victim() {
 }
 
 // TestKillNine kills the process at several moments. What ends up written is
-// an undisturbed run, and each kill costs at most what was in flight: calls
-// not answered, and trajectories that ended since the last segment began.
+// an undisturbed run, and what was durable at a kill is never asked for again.
 func TestKillNine(t *testing.T) {
 	quiet := newEngine(t, &engine{})
 	want := run(t, options(quiet, filepath.Join(t.TempDir(), "out"), killExamples))
 	out := filepath.Join(t.TempDir(), "out")
 	arrived := make(chan int, 1000)
 	e := newEngine(t, &engine{Arrived: func(n int, _ recordertest.Request) { arrived <- n }})
-	kills := 0
+	var paid []durable
 	for _, after := range []int{5, 17, 30, 45} {
 		cmd, ended := victimOf(t, "ROLLOUT_TEST_VICTIM="+e.URL(), "ROLLOUT_TEST_OUT="+out)
 		for n := -1; n < after; {
@@ -62,9 +61,12 @@ func TestKillNine(t *testing.T) {
 				t.Fatalf("the victim ended by itself after %d requests: %v", n, err)
 			}
 		}
+		for after > 5 && len(segments(t, out)) == 0 { // until there is something to lose
+			time.Sleep(time.Millisecond)
+		}
 		cmd.Process.Kill()
 		<-ended
-		kills++
+		paid = append(paid, durableNow(t, out, e))
 	}
 	if _, err := dataset.Open(t.Context(), out, dataset.OpenOptions{}); err == nil {
 		t.Fatal("a dataset is there before the run has ended")
@@ -73,12 +75,8 @@ func TestKillNine(t *testing.T) {
 	if report.RowsDigest != want.RowsDigest {
 		t.Errorf("digest %s, undisturbed %s", report.RowsDigest, want.RowsDigest)
 	}
-	const concurrency = 4
-	asked, limit := len(e.Asked()), killExamples*3+kills*3*concurrency
-	t.Logf("%d trajectories, %d kills, %d calls", killExamples*3, kills, asked)
-	if asked > limit {
-		t.Errorf("asked %d times, at most %d allowed", asked, limit)
-	}
+	t.Logf("%d trajectories", killExamples*3)
+	neverAgain(t, e, paid)
 }
 
 // TestKillAnExtension kills a process that extends a dataset, at seeded moments
@@ -144,6 +142,13 @@ func TestKillAnExtension(t *testing.T) {
 		t.Errorf("%d trajectories, want %d of the base and %d more", len(seen), 3*killExamples, planned)
 	}
 	check(t, dataset.Verify(t.Context(), opened(t, at("out"))))
+	t.Logf("%d planned trajectories; it ended by itself: %v", planned, ended)
+	neverAgain(t, e, paid)
+}
+
+// neverAgain checks that nothing that was durable at a kill was asked for after it.
+func neverAgain(t *testing.T, e *engine, paid []durable) {
+	t.Helper()
 	asked, kept := e.Asked(), 0
 	for _, d := range paid {
 		for _, q := range asked[d.asked:] {
@@ -153,7 +158,7 @@ func TestKillAnExtension(t *testing.T) {
 		}
 		kept = max(kept, len(d.seeds))
 	}
-	t.Logf("%d planned trajectories, %d kills, %d calls, %d durable at the last kill; it ended by itself: %v", planned, len(paid), len(asked), kept, ended)
+	t.Logf("%d kills, %d calls, %d durable at the last kill", len(paid), len(asked), kept)
 	if kept == 0 {
 		t.Error("no kill found anything durable")
 	}
