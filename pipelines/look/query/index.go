@@ -5,26 +5,22 @@
 // An Index has the columns of the wide rows, and for each row the rewards of score,
 // the advantages of group and the decisions of curate. It takes about 75 bytes a
 // trajectory and 8 more for each named reward, and half as much again while it is
-// built; a Cache keeps several within a number of bytes. First holds a part of the
-// columns at a time. There is no HTTP and no HTML here, and no text for a terminal.
+// built; a Cache keeps several within a number of bytes. Rows yields rows with the
+// columns that are asked for, First their numbers in an order: both hold a part of the columns at a time. There is no HTTP and no HTML here, and no text for a terminal.
 //
 // Conditions and orders are expressions over a row or a group; most orders are the name
 // of a column, which is sorted without evaluating anything. Texts that many rows share
 // are numbered, and each column of numbers is a slice. An index has no answers and no
 // metadata: an expression about these reads the columns again.
 //
-// To add a column that can be filtered and sorted by, add it to the rows in read.go, to
+// To add a column that can be filtered and sorted by, add it to Row in rows.go, to read.go, to
 // Index, to its columns, and to expression.Row.
 package query
 
 import (
-	"context"
 	"math"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rollmill/rollmill/pipelines/look/kept"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Index has the light columns of the trajectories of a dataset, by row. It is safe for
@@ -165,48 +161,4 @@ func number(v *float64) float64 {
 		return math.NaN()
 	}
 	return *v
-}
-
-// MaxRows is how many rows an index may have. Building one takes about 130 bytes of memory
-// a row.
-const MaxRows = 20_000_000
-
-// Build reads the light columns. read is called now and then with the number of rows
-// read so far.
-func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
-	if s.rows().Rows > MaxRows {
-		return nil, fault.Invalid(s.Rows.URI(), "narrow it: rollmill show --where CONDITION finds rows without a list, "+
-			"and rollmill curate --filter CONDITION writes a smaller dataset", nil,
-			"it has %d rows, more than the %d of which the viewer keeps a list in memory", s.Base.Rows, MaxRows)
-	}
-	x := newIndex(s)
-	known := make(chan ids, s.rows().Rows/knownRows+1)
-	all, reading := errgroup.WithContext(ctx)
-	all.Go(func() error {
-		defer close(known)
-		return x.readBase(reading, read, known)
-	})
-	all.Go(func() error {
-		var base ids
-		idsTo := func(row uint32) *ids {
-			for more := true; int(row) >= base.len(); {
-				if base, more = <-known; !more {
-					return nil // readBase returns why
-				}
-			}
-			return &base
-		}
-		if err := x.readThin(reading, s.Scores, idsTo); err != nil {
-			return err
-		}
-		return x.readThin(reading, s.Members, idsTo)
-	})
-	if err := all.Wait(); err != nil {
-		return nil, err
-	}
-	if err := x.readDecisions(ctx); err != nil {
-		return nil, err
-	}
-	x.complete()
-	return x, nil
 }

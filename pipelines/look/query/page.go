@@ -3,43 +3,12 @@ package query
 import (
 	"context"
 	"slices"
-	"strings"
 
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
 )
 
 // PageSize is the number of trajectories or groups on a page.
 const PageSize = 100
-
-// Query chooses trajectories or groups, and a page of them.
-type Query struct {
-	Where string // a condition about trajectories, or about groups; "": all
-	Order Order
-	Page  int // from 1
-
-	Choices map[string]string // the value of a trajectory, or of one member of a group, by facet; "": any
-}
-
-// Parse returns the query of the flags --where, --sort and --desc, or an error about what no
-// dataset has.
-func Parse(where, sort string, descending bool) (q Query, err error) {
-	if _, err := expression.NewFilter(nil, where); err != nil {
-		return q, err
-	}
-	q = Query{Where: where, Order: OrderOf(sort)}
-	q.Order.Descending = q.Order.Descending != (descending && sort != "")
-	x := newIndex(&Sources{Base: &dataset.Dataset{}})
-	x.complete()
-	if l := x.Trajectories(); l.column(q.Order.By) == nil && !strings.HasPrefix(q.Order.By, componentPrefix) {
-		if _, err := expression.Compile(q.Order.By, l.fields); err != nil {
-			return q, l.unordered(q.Order, err)
-		}
-	}
-	return q, nil
-}
-
-func (q Query) chooses() bool { return q.Where != "" || q.Order.By != "" || len(q.Choices) > 0 }
 
 // Page is one page of a list.
 type Page struct {

@@ -2,11 +2,8 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
-	"math/bits"
-	"reflect"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -34,22 +31,6 @@ func (e *WhereError) Unwrap() []error { return []error{fault.ErrInvalid, e.Err} 
 // Fault shows what a condition looks like.
 func (e *WhereError) Fault() (fault.Kind, string) {
 	return fault.Input, "write a condition such as reward > 0.5 && sampled_tokens < 4000"
-}
-
-// set is a set of rows or groups.
-type set []uint64
-
-func newSet(n uint32) set { return make(set, (int(n)+63)/64) }
-
-func (s set) add(i uint32)      { s[i/64] |= 1 << (i % 64) }
-func (s set) has(i uint32) bool { return s == nil || s[i/64]&(1<<(i%64)) != 0 } // nil has all
-
-func (s set) count() int {
-	n := 0
-	for _, word := range s {
-		n += bits.OnesCount64(word)
-	}
-	return n
 }
 
 // compiled is an expression over the rows or groups of a list.
@@ -156,69 +137,4 @@ func (l List) run(ctx context.Context, e *compiled, fields any, fill func(uint32
 		}
 	}
 	return nil
-}
-
-// rowFiller returns what an expression reads of a row, and sets it to that of a row, except
-// for columns that the index does not have.
-func (x *Index) rowFiller(reads func(string) bool) (any, func(row uint32)) {
-	r := &expression.Row{}
-	var set []func(uint32)
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[expression.Row]()) {
-		name := f.Tag.Get("expr")
-		c, field := x.columns[name], reflect.ValueOf(r).Elem().FieldByIndex(f.Index)
-		switch {
-		case c == nil || !reads(name):
-		case c.number == nil:
-			set = append(set, func(row uint32) { field.SetString(c.text(row)) })
-		case field.CanInt():
-			set = append(set, func(row uint32) { field.SetInt(int64(c.number(row))) })
-		default:
-			set = append(set, func(row uint32) { field.SetFloat(c.number(row)) })
-		}
-	}
-	if reads("rewards") {
-		r.Rewards = map[string]float64{}
-		set = append(set, func(row uint32) {
-			clear(r.Rewards)
-			for _, c := range x.components {
-				if v := c.values[row]; v == v { // not NaN
-					r.Rewards[c.name] = v
-				}
-			}
-		})
-	}
-	return r, func(row uint32) {
-		for _, f := range set {
-			f(row)
-		}
-	}
-}
-
-// payloads yields the rows, with what the index does not have of each in r.
-func (x *Index) payloads(ctx context.Context, columns []string, r *expression.Row) iter.Seq2[uint32, error] {
-	return func(yield func(uint32, error) bool) {
-		row := uint32(0)
-		for t, err := range rowsOf(ctx, x.From.Base, x.From.Base, x.From.rows(), columns) {
-			if err == nil {
-				r.Answer, r.Messages, r.Calls, r.Metadata = t.Answer, len(t.Messages), len(t.Calls), nil
-				_ = json.Unmarshal([]byte(t.Metadata), &r.Metadata) // anything but an object has no fields
-			}
-			if !yield(row, err) || err != nil {
-				return
-			}
-			row++
-		}
-	}
-}
-
-// TrajectoryNames returns what an expression about trajectories can read.
-func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }
-
-func namesOf(t reflect.Type) (out []string) {
-	for _, f := range reflect.VisibleFields(t) {
-		if name := f.Tag.Get("expr"); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }
