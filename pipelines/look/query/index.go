@@ -6,7 +6,8 @@
 // the advantages of group and the decisions of curate. It takes about 75 bytes a
 // trajectory and 8 more for each named reward, and half as much again while it is
 // built; a Cache keeps several within a number of bytes. Rows yields rows with the
-// columns that are asked for, First their numbers in an order: both hold a part of the columns at a time. There is no HTTP and no HTML here, and no text for a terminal.
+// columns that are asked for, First their numbers in an order; both hold a part of the
+// columns at a time. There is no HTTP and no HTML here, and no text for a terminal.
 //
 // Conditions and orders are expressions over a row or a group; most orders are the name
 // of a column, which is sorted without evaluating anything. Texts that many rows share
