@@ -21,10 +21,7 @@ type guide struct {
 	needs            []string
 }
 
-var (
-	needsLine = regexp.MustCompile(`(?m)^<!-- needs: (.+) -->$`)
-	linked    = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-)
+var needsLine = regexp.MustCompile(`(?m)^<!-- needs: (.+) -->$`)
 
 // onlyTables are the guides without commands.
 var onlyTables = []string{"comparison", "tested"}
@@ -51,63 +48,6 @@ func allGuides(t *testing.T) (out []guide) {
 		out = append(out, g)
 	}
 	return out
-}
-
-// TestGuidePages checks what help and the README show of the guides, and where
-// their links lead.
-func TestGuidePages(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := rollmill(t, "help", "guides")
-	if !regexp.MustCompile(`^.*\n  quick-start .*\n  concepts .*\n`).MatchString(list) {
-		t.Errorf("the guides to begin with are not the first:\n%s", list)
-	}
-	works := map[string]bool{} // commands of help, each run once
-	for _, g := range allGuides(t) {
-		shownAlone(t, g, works)
-		if !strings.HasPrefix(g.text, "# ") || !regexp.MustCompile(`(?m)^  `+g.name+` +\S.*\.$`).MatchString(list) {
-			t.Errorf("guide %s needs a title in its first line and a first sentence:\n%s", g.name, list)
-		}
-		if !strings.Contains(string(readme), "(cmd/rollmill/doc/guides/"+g.name+".md)") {
-			t.Errorf("the README does not link guide %s", g.name)
-		}
-		for _, m := range linked.FindAllStringSubmatch(g.text, -1) {
-			if _, err := os.Stat(filepath.Join("../doc/guides", m[1])); err != nil {
-				t.Errorf("guide %s: %v", g.name, err)
-			}
-		}
-		page, _ := os.ReadFile("../doc/" + g.name + ".md")
-		if strings.Contains(string(page), "\n# rollmill "+g.name+"\n") || g.name == "guides" {
-			t.Errorf("guide %s has the name of a command, which help shows", g.name)
-		}
-	}
-}
-
-// shownAlone checks that help shows the whole guide, to a reader who has nothing
-// but the program: each link is a command of help that works, or an address.
-func shownAlone(t *testing.T, g guide, works map[string]bool) {
-	t.Helper()
-	code, out, stderr := rollmill(t, "help", g.name)
-	if code != 0 || strings.Contains(out, "<!--") || regexp.MustCompile(`\]\([^h#]`).MatchString(out) {
-		t.Errorf("help %s: exit code %d, %s%s", g.name, code, out, stderr)
-	}
-	for _, line := range strings.Split(g.text, "\n") {
-		if !strings.Contains(line, "](") && !strings.HasPrefix(line, "<!--") && !strings.Contains(out+"\n", line+"\n") {
-			t.Errorf("help %s lacks %q", g.name, line)
-		}
-	}
-	for _, m := range regexp.MustCompile("`rollmill (help [a-z+_ -]+)`").FindAllStringSubmatch(out, -1) {
-		if works[m[1]] {
-			continue
-		}
-		if code, _, stderr := rollmill(t, strings.Fields(m[1])...); code != 0 {
-			t.Errorf("guide %s: rollmill %s: %s", g.name, m[1], stderr)
-		} else {
-			works[m[1]] = true
-		}
-	}
 }
 
 // TestGuides runs the guides that need nothing but this program.
