@@ -18,7 +18,7 @@ import (
 
 // declaring lists the functions of package plugin that declare a setting. The name
 // is one of the arguments.
-var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|Pairs|Lists|Words|Key|Func|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec|[Nn]ewNumber)$`)
+var declaring = regexp.MustCompile(`^(String|Strings|Bool|Int|Int64|Float|Duration|OptionalInt|OptionalInt64|OptionalFloat|OptionalString|Objects|KeyValues|Lists|Words|Key|Func|JSONObjects|Choice|Var|Into|List|Choose|ChooseSpec|[Nn]ewNumber)$`)
 
 // spoken lists calls in which a setting's name is the name of something else: the
 // tag of an identity, a spec's key.
