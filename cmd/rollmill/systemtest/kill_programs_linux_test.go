@@ -16,6 +16,7 @@ import (
 // TestNoProgramOutlivesAKill: rollmill is killed while its agents, workers or reward programs run, which ignore SIGTERM, as
 // does what they started.
 func TestNoProgramOutlivesAKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)

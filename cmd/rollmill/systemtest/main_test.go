@@ -44,6 +44,10 @@ func (b built) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	programs = dir
+	// The tests wait more than they compute; the command line still decides.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		return failed(err)
+	}
 	// No log of what was read, no cached result: the go command does not know that
 	// these tests depend on the program, which they do not import.
 	flag.Parse()

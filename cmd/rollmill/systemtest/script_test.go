@@ -9,6 +9,7 @@ import (
 
 // TestScripts runs the scripts under testdata/script.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../../testdata/script",
 		RequireExplicitExec: true,

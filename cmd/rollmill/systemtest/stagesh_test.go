@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// flushing is a stage that finishes its work after a signal, and returns its own code.
+// flushing is a stage that finishes its work after a signal, and returns its own code. It
+// ends with its folder, should the script leave it alone.
 const flushing = `#!/usr/bin/env bash
-trap 'echo "$1" >> flushing; until [ -e go ]; do sleep 0.01; done; echo "$1" >> flushed; exit "${CODE:-75}"' TERM
+trap 'echo "$1" >> flushing; until [ -e go ] || [ ! -e started ]; do sleep 0.01; done; echo "$1" >> flushed; exit "${CODE:-75}"' TERM
 echo "$1" >> started
 for i in {1..3000}; do sleep 0.01; done
 `

@@ -84,6 +84,9 @@ var (
 // the next time.
 func TestViewOfManyEpochs(t *testing.T) {
 	epochs, trajectories, root := 5, 2_000, filepath.Join(t.TempDir(), "run")
+	if testing.Short() {
+		epochs, trajectories = 3, 1_200
+	}
 	if n, err := strconv.Atoi(os.Getenv("VIEW_TRAJECTORIES")); err == nil {
 		epochs, trajectories = 100, n
 	}
@@ -161,7 +164,7 @@ func peakMemory(t *testing.T, process *os.Process) float64 {
 func TestViewRequests(t *testing.T) {
 	s := s3test.Start(t)
 	root := s.URI("runs/view")
-	storeEpochs(t, root, 3, 3_000)
+	storeEpochs(t, root, 2, 2_000)
 	var mu sync.Mutex
 	var asked []string
 	s.OnRequest(func(r *http.Request) {
