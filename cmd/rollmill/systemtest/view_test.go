@@ -99,7 +99,7 @@ func TestViewShowsARun(t *testing.T) {
 	if strings.Contains(run, "rollmill report") || strings.Contains(run, "Bands are") {
 		t.Error("the page asks for a report that is there, or explains bands of no width")
 	}
-	epoch := v.has("/e/0", "Best groups", "Worst groups", "Most uncertain groups", "a@0", "1.7500", "±", "Submission", "completed", `rel="next"`,
+	epoch := v.has("/e/0", "<h3>Best</h3>", "<h3>Worst</h3>", "<h3>Most uncertain</h3>", "a@0", "1.7500", "±", "Submission", "completed", `rel="next"`,
 		"Why trajectories ended", "done")
 	v.has("/e/1", `rel="prev"`)
 	v.follow(run)
@@ -113,7 +113,7 @@ func TestViewShowsARun(t *testing.T) {
 	}
 	one := startView(t, filepath.Join(root, "epoch-1"))
 	one.has("/", `href="/e/1"`)
-	one.has("/e/1", "Best groups", `href="/d/group"`)
+	one.has("/e/1", "<h3>Best</h3>", `href="/d/group"`)
 	startView(t, filepath.Join(root, "epoch-1", "score")).has("/d/-", "8 rows of scores")
 	if err := v.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
