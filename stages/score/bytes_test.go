@@ -42,11 +42,15 @@ func realistic(t testing.TB, uri string, groups int) *dataset.Dataset {
 // the reward declares; not a byte of the messages, the tokens or the example.
 func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 	s3 := s3test.Start(t)
-	for name, place := range map[string]func(string) string{
+	places := map[string]func(string) string{
 		"disk": func(name string) string { return t.TempDir() + "/" + name },
 		"mem":  func(name string) string { return "mem://little/" + name },
 		"s3":   func(name string) string { return s3.URI("little/" + name) },
-	} {
+	}
+	if testing.Short() {
+		delete(places, "mem") // read as s3 is
+	}
+	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
 			in, to := place("rollout"), place("score")
 			d := realistic(t, in, 200)
@@ -105,7 +109,11 @@ func TestNoTokenIsReadForTheMessages(t *testing.T) {
 	s3 := s3test.Start(t)
 	for name, root := range map[string]string{"disk": t.TempDir(), "s3": s3.URI("untouched")} {
 		in := storage.Join(root, "rollout")
-		d := realistic(t, in, 240)
+		rows := 240
+		if testing.Short() {
+			rows = 120
+		}
+		d := realistic(t, in, rows)
 		for i, spec := range []string{"expr:len(messages) + len(example)", "match:contains", "steps:len(message.content)"} {
 			var moved countingtest.Counter
 			if _, err := score.Run(storage.Wrapping(t.Context(), moved.Wrap), options(t, in, storage.Join(root, fmt.Sprint("score-", i)), spec)); err != nil {
