@@ -117,9 +117,11 @@ $(DEMO)/held-out.jsonl: | build
 ##@ Check
 
 SHORT ?= -short
-# They start many small processes: a collector that runs later takes a tenth off their time.
+# Packages whose tests wait long, and are tested first, so that others run while they wait.
+WAITING := ./cmd/rollmill/systemtest ./stages/submit ./stages/score/... ./stages/rollout ./cmd/rollmill
+# The tests start many small processes: a collector that runs later takes a tenth off their time.
 test: ## run the tests, with the seeds of every fuzz target and samples of long suites (SHORT= for all of them)
-	@GOGC=400 $(GO) test -p 5 $(SHORT) -json ./... | $(GO) run ./.ci/testsum .ci/skips
+	@GOGC=400 $(GO) test -p 5 $(SHORT) -json $(WAITING) ./... | $(GO) run ./.ci/testsum .ci/skips
 
 ACTIONS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 check: ## check formatting, go.mod and the workflows; run vet and staticcheck

@@ -28,7 +28,8 @@ run() {
   "$ROLLMILL" "$@" --config "$CONFIG" --root "$ROOT" &
   child=$!
   [ $signals = 0 ] || stop # it came before child was set
-  while before=$signals code=0; wait "$child" || code=$?; [ "$before" != "$signals" ]; do :; done # a signal ends wait, not the child
+  while kill -0 "$child" 2>/dev/null; do wait "$child" || :; done # a signal ends wait, not the child
+  while before=$signals code=0; wait "$child" || code=$?; [ "$before" != "$signals" ]; do :; done
   if [ $code = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$RETRIES" ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     scontrol requeue "$SLURM_JOB_ID" && sleep 60 # until Slurm ends it
   fi
