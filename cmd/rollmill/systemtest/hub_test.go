@@ -35,7 +35,7 @@ func curatedBatch(t *testing.T, question string) string {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"rollout", "--examples", tasks, "--url", url + "/v1", "--model", "project/name", "--run", "r", "--generations", "2"},
+		{"rollout", "--examples", tasks, "--url", url + "/v1", "--model", "project/name", "--run", "r", "--generations", "2", "--sampling-seed", "1"},
 		{"score", "--in", "rollout", "--reward", "n=expr:generation"}, {"group", "--in", "score", "--pairs", "best-worst"}, {"curate", "--in", "group"},
 	} {
 		for i := range args {
