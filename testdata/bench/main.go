@@ -35,6 +35,7 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/storage"
+	_ "github.com/rollmill/rollmill/storage/stores" // s3, gs and azblob
 )
 
 const generations = 8 // of thin and real data
