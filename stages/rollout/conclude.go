@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // lostKey names, in a row's metadata, the fields of the agent's output whose values are lost.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/formats/apis"
 )
 
 // agentStream is an agent's stream whose events are made by this package: that of a translated API, or of an engine

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

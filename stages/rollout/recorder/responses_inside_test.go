@@ -6,9 +6,9 @@ import (
 	"io"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // FuzzResponses: no request or answer makes the conversion panic, what it makes

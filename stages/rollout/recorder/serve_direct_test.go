@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

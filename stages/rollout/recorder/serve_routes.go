@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/formats/apis"
 )
 
 // passPaths are the requests besides model calls that an agent may send: those that compute an answer and leave nothing

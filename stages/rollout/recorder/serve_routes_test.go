@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

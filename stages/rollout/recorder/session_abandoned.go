@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/tree"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // outcome is how a call of the target model ended. Times are the session's clock.

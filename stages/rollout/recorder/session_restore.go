@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/formats/tree"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
 // restore gives a request's tool calls the text of arguments that was sampled, each

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
 // TestStreamsAsTheSpecificationSays: lines end with LF, CR LF or CR, also mixed, a byte order mark may begin them, and the

@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

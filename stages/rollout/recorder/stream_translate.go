@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

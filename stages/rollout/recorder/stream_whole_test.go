@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 

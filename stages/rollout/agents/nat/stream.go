@@ -9,10 +9,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
@@ -32,7 +32,7 @@ type stream struct {
 // returned as well.
 func readStream(src io.Reader) (*stream, error) {
 	s := &stream{}
-	in := bufio.NewReaderSize(remote.EventStream(io.LimitReader(src, maxStream+1)), 64<<10)
+	in := bufio.NewReaderSize(completion.EventStream(io.LimitReader(src, maxStream+1)), 64<<10)
 	event, total := "", 0
 	for {
 		line, err := in.ReadBytes('\n') // lines may be megabytes: whole prompts

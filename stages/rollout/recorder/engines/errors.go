@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

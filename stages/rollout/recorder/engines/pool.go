@@ -16,11 +16,11 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

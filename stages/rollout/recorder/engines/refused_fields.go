@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/formats/apis"
 )
 
 // refusedField returns an added field that a refusal names and that was sent, or "".

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
 func (r *Result) ReadEvent(q *apis.Request) error {

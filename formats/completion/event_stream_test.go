@@ -1,4 +1,4 @@
-package remote_test
+package completion_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/formats/completion"
 )
 
 func TestEventStream(t *testing.T) {
@@ -26,7 +26,7 @@ func TestEventStream(t *testing.T) {
 		for _, end := range []error{io.EOF, broken, io.ErrUnexpectedEOF} {
 			for name, r := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "by byte": iotest.OneByteReader,
 				"with the error": iotest.DataErrReader} {
-				out, err := io.ReadAll(remote.EventStream(r(io.MultiReader(strings.NewReader(in), iotest.ErrReader(end)))))
+				out, err := io.ReadAll(completion.EventStream(r(io.MultiReader(strings.NewReader(in), iotest.ErrReader(end)))))
 				if string(out) != want || err != nil != (end != io.EOF) || err != nil && err != end {
 					t.Errorf("%q %s, then %v: %q, %v", in, name, end, out, err)
 				}

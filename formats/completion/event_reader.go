@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 const (
@@ -25,7 +23,7 @@ type EventReader struct {
 }
 
 func NewEventReader(r io.Reader, close func()) *EventReader {
-	return &EventReader{r: bufio.NewReaderSize(remote.EventStream(r), 32<<10), Close: close}
+	return &EventReader{r: bufio.NewReaderSize(EventStream(r), 32<<10), Close: close}
 }
 
 // Peek returns the first event, which next returns again.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // messagesBody is an answer in the form of Anthropic's Messages API.

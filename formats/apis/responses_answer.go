@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // responsesBody is an answer in the form of OpenAI's Responses API. What it repeats of the request follows it.

@@ -3,8 +3,8 @@ package apis
 import (
 	"io"
 
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // EventEncoder writes an answer as the events of an API, in their order. What was not written before is written at the

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 var Completions = &API{Name: "completions", Route: "/completions", Path: "/completions",

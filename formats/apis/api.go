@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/formats/completion"
 )
 
 // All are the APIs that agents speak. To record another, implement translator in

@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // DefaultExtra makes vLLM and SGLang return token ids. Engines that do not know a field ignore it; if one refuses it by

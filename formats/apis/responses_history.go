@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // StoredResponses are the responses of a trajectory that later calls may name. Engines that

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // responsesEvents writes a response as the events of OpenAI's API.

@@ -4,8 +4,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // messagesEvents writes a message as the events of Anthropic's API.

@@ -13,7 +13,7 @@ type Failure struct {
 	Class   string // one of outcomes.FailureClasses
 	Text    string
 	TooLong bool   // the engine refused a prompt that does not fit its context
-	Mend    string // what a person has to mend before the engine answers anybody, see remote.Mend; "" if it refused this request
+	Mend    string // what a person has to mend before the engine answers anybody; "" if it refused this request
 }
 
 func (f *Failure) Error() string { return f.Text }
