@@ -22,6 +22,9 @@ var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
 	"mem":  openMem,
 }
 
+// onlyBuiltIn is how many schemes there are in a program that connects no object store.
+var onlyBuiltIn = len(openers)
+
 // Open returns the bucket at a URI prefix or a local path. The folder or prefix need not exist yet.
 func Open(ctx context.Context, uri string) (*Bucket, error) {
 	scheme, _, found := strings.Cut(uri, "://")
@@ -33,7 +36,11 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 	}
 	open, ok := openers[scheme]
 	if !ok {
-		return nil, fault.Errorf(fault.Usage, "", "open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme,
+		help := ""
+		if len(openers) == onlyBuiltIn {
+			help = "a Go program that opens object stores imports storage/stores"
+		}
+		return nil, fault.Errorf(fault.Usage, help, "open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme,
 			strings.Join(slices.Sorted(maps.Keys(openers)), ", "))
 	}
 	b, err := open(ctx, uri)
