@@ -16,7 +16,7 @@ var (
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailAbandoned, FailNoCalls,
 		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret, FailDiverged,
-		FailTooLarge, FailImage, FailStart, FailVerifier, FailLimit, FailCancelled, FailInternal}
+		FailTooLarge, FailImage, FailStart, FailVerifier, FailLimit, FailAmbiguousMerge, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -46,16 +46,17 @@ const (
 	FailLogprobMismatch = "logprob_mismatch" // entries are not one per completion token
 	FailBadLogprobs     = "bad_logprobs"     // NaN, or positive
 	// the last answer's finish reason is neither one of ended nor one of truncated answers (see FinishState)
-	FailUnfinished    = "unfinished"
-	FailModelMismatch = "model_mismatch" // another model or policy version answered
-	FailTooLarge      = "too_large"      // one of its columns has more bytes than fit into a page of a dataset
-	FailExample       = "example"        // the example cannot be templated
-	FailSecret        = "secret"         // the conversation held a secret of the process; redacted, without tokens
-	FailDiverged      = "diverged"       // a fork asked something else than its origin; with --resume strict, an attempt than before its process died
-	FailImage         = "image"          // the environment's image could not be built or brought
-	FailStart         = "start"          // the environment's container could not be started
-	FailVerifier      = "verifier"       // the environment's verifier left no reward that counts
-	FailLimit         = "limit"          // the agent was killed, as by the environment's limit of memory
-	FailCancelled     = "cancelled"
-	FailInternal      = "internal"
+	FailUnfinished     = "unfinished"
+	FailModelMismatch  = "model_mismatch" // another model or policy version answered
+	FailTooLarge       = "too_large"      // one of its columns has more bytes than fit into a page of a dataset
+	FailExample        = "example"        // the example cannot be templated
+	FailSecret         = "secret"         // the conversation held a secret of the process; redacted, without tokens
+	FailDiverged       = "diverged"       // a fork asked something else than its origin; with --resume strict, an attempt than before its process died
+	FailImage          = "image"          // the environment's image could not be built or brought
+	FailStart          = "start"          // the environment's container could not be started
+	FailVerifier       = "verifier"       // the environment's verifier left no reward that counts
+	FailLimit          = "limit"          // the agent was killed, as by the environment's limit of memory
+	FailCancelled      = "cancelled"
+	FailAmbiguousMerge = "ambiguous_merge" // an imported call that several attempts could have made, or a log that contradicts itself
+	FailInternal       = "internal"
 )
