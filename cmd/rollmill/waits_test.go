@@ -47,7 +47,7 @@ var endlessWaits = map[string]string{
 	"stages/curate run":                   "the group's context ends every side",
 	"stages/group readRuns":               "the group's context ends every side",
 	"pipelines/convert each":              "of records, which are converted; reading them has a time, and the context ends it",
-	"stages/internal/lease Release":       "the renewal is stopped before, and each write has a time",
+	"formats/dataset/lease Release":       "the renewal is stopped before, and each write has a time",
 	"stages/rollout attempts":             "of attempts, each of which has --trajectory-timeout",
 	"stages/rollout replay":               "of attempts, each of which has --trajectory-timeout",
 	"stages/rollout close":                "the keeper's channel is closed, and a segment has a minute",

@@ -16,7 +16,7 @@
 //	dataset     reads: Open, then Each or NewReader; Verify
 //	seal        what lies at the place: records, the current manifest, leftovers, what is under way
 //	journals    finished rows of a shard that is not complete
-//	runroot     the run that a dataset belongs to     storetime   the clock of a store
+//	runroot     the run that a dataset belongs to     storetime   the clock of a store     lease   who is at work
 //	manifest    what a dataset is: its spec, identity, manifest, and the checks of these
 //
 // Start at Open here, at shards.Begin for a writer, and at manifest.Manifest for the format.

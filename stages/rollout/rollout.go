@@ -9,12 +9,12 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/rollout/watch"
 )

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
-	"github.com/rollmill/rollmill/stages/internal/lease"
 )
 
 // turn is the exclusive right to make a shard's attempts. Two commands that

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

@@ -1,6 +1,6 @@
 package submit
 
-import "github.com/rollmill/rollmill/stages/internal/lease"
+import "github.com/rollmill/rollmill/formats/dataset/lease"
 
 // Foreign makes this process one of a machine of its own: no other can look
 // whether it is gone, so its lease has to tell.

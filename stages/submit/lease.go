@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollmill/rollmill/stages/internal/lease"
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

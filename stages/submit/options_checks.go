@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -21,7 +22,6 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 

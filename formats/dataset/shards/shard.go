@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
@@ -180,6 +181,12 @@ func (s *Shard) Journal() journals.Place {
 // Calls returns where the shard's second journal is: of what belongs to rows that are not finished.
 func (s *Shard) Calls() journals.Place {
 	return journals.Place{Bucket: s.bucket, Folder: s.build.Calls(s.shard), Secrets: s.secrets}
+}
+
+// Lease returns the object by which the shard's writers agree which one writes. It does not
+// decide rows: whichever writes, the first record wins. Sealing the dataset removes it.
+func (s *Shard) Lease() lease.Object {
+	return lease.Object{Bucket: s.bucket, Key: fmt.Sprintf("%slease-%d.json", s.build.Home(), s.shard)}
 }
 
 // Underway returns what exists of the shard's dataset; nil if nothing does.

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Place stores a lease: one small object. Read returns nil if there is none.
@@ -50,6 +52,19 @@ type Lease struct {
 // called with each owner that it waits for.
 func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time),
 	log *slog.Logger) (*Lease, error) {
+	return acquire(ctx, place, ttl, waiting, func(Owner) error { return nil }, log)
+}
+
+// Try takes the place as Take does, but waits only until it knows that the owner lives, which
+// is an error of kind temporary that names work.
+func Try(ctx context.Context, place Place, ttl time.Duration, work string, log *slog.Logger) (*Lease, error) {
+	return acquire(ctx, place, ttl, func(Owner, time.Time) {}, func(owner Owner) error {
+		return fault.Errorf(fault.Temporary, "run the same command again when it has ended", "%s is at work: %s", work, owner)
+	}, log)
+}
+
+func acquire(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time), alive func(Owner) error,
+	log *slog.Logger) (*Lease, error) {
 	reported := "nobody"
 	for {
 		current, err := place.Read(ctx)
@@ -63,7 +78,7 @@ func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owne
 				reported = there.Owner.ID
 				waiting(there.Owner, there.Since)
 			}
-			alive, err := Watch(ctx, Silence(cmp.Or(there.Seconds, ttl.Seconds())),
+			lives, err := Watch(ctx, Silence(cmp.Or(there.Seconds, ttl.Seconds())),
 				func(ctx context.Context) (string, bool, error) {
 					now, err := place.Read(ctx)
 					return string(now), now == nil || there.Owner.Gone(), err
@@ -71,7 +86,10 @@ func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owne
 			if err != nil {
 				return nil, err
 			}
-			if alive {
+			if lives {
+				if err := alive(there.Owner); err != nil {
+					return nil, err
+				}
 				continue
 			}
 		}

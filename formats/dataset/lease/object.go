@@ -1,30 +1,23 @@
-package shards
+package lease
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/rollmill/rollmill/storage"
 )
 
-// LeaseObject is one small object by which writers of the same shard agree which one
-// writes. It does not decide rows: whichever writes, the first record wins.
-// Sealing the dataset removes it.
-type LeaseObject struct {
-	bucket *storage.Bucket
-	key    string
-}
-
-// Lease returns the object by which the shard's writers agree.
-func (s *Shard) Lease() LeaseObject {
-	return LeaseObject{s.bucket, fmt.Sprintf("%slease-%d.json", s.build.Home(), s.shard)}
+// Object is a Place: one small object by which processes agree which of them works. It
+// decides nothing else: of two that work all the same, what they create first counts.
+type Object struct {
+	Bucket *storage.Bucket
+	Key    string
 }
 
 // Read returns the content of the object, nil when there is none.
-func (l LeaseObject) Read(ctx context.Context) ([]byte, error) {
-	data, err := l.bucket.ReadLimited(ctx, l.key, 1<<20)
+func (l Object) Read(ctx context.Context) ([]byte, error) {
+	data, err := l.Bucket.ReadLimited(ctx, l.Key, 1<<20)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil, nil
 	}
@@ -34,20 +27,20 @@ func (l LeaseObject) Read(ctx context.Context) ([]byte, error) {
 // replace is Swap where the store cannot compare: of two writers that replace
 // the same content at once both may succeed. The first of them sees the other's
 // content when it swaps again.
-func (l LeaseObject) replace(ctx context.Context, old, next []byte) (bool, error) {
+func (l Object) replace(ctx context.Context, old, next []byte) (bool, error) {
 	now, err := l.Read(ctx)
 	if err != nil || !bytes.Equal(now, old) {
 		return false, err
 	}
-	return true, l.bucket.Write(ctx, l.key, next)
+	return true, l.Bucket.Write(ctx, l.Key, next)
 }
 
 // Swap replaces old, the exact content, by next, and reports whether it did; nil is no object.
-func (l LeaseObject) Swap(ctx context.Context, old, next []byte) (bool, error) {
+func (l Object) Swap(ctx context.Context, old, next []byte) (bool, error) {
 	var err error
 	switch {
 	case old == nil:
-		if err = l.bucket.Create(ctx, l.key, next); errors.Is(err, storage.ErrExist) {
+		if err = l.Bucket.Create(ctx, l.Key, next); errors.Is(err, storage.ErrExist) {
 			now, err := l.Read(ctx) // it may be ours, and the response was lost
 			return bytes.Equal(now, next), err
 		}
@@ -56,9 +49,9 @@ func (l LeaseObject) Swap(ctx context.Context, old, next []byte) (bool, error) {
 		if err != nil || !bytes.Equal(now, old) {
 			return false, err
 		}
-		return true, l.bucket.Delete(ctx, l.key)
+		return true, l.Bucket.Delete(ctx, l.Key)
 	default:
-		if err = l.bucket.Swap(ctx, l.key, old, next); errors.Is(err, storage.ErrChanged) {
+		if err = l.Bucket.Swap(ctx, l.Key, old, next); errors.Is(err, storage.ErrChanged) {
 			return false, nil
 		}
 		if errors.Is(err, storage.ErrUnguarded) {

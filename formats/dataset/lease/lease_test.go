@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // memory is a Place of this process.
@@ -157,5 +160,20 @@ func TestAReleasedLeaseIsTakenAtOnce(t *testing.T) {
 	}
 	if _, waited := take(t, m, time.Hour); waited != 0 {
 		t.Error("it waited")
+	}
+}
+
+func TestTryDoesNotWaitForAnOwnerThatLives(t *testing.T) {
+	m := &memory{}
+	l, _ := take(t, m, 100*time.Millisecond)
+	_, err := Try(t.Context(), m, time.Hour, "another import", slog.New(slog.DiscardHandler))
+	if fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "another import is at work: process ") {
+		t.Errorf("%v", err)
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Try(t.Context(), m, time.Hour, "another import", slog.New(slog.DiscardHandler)); err != nil {
+		t.Errorf("after it was released: %v", err)
 	}
 }

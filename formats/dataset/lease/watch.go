@@ -7,7 +7,7 @@
 // notices on waking that another took over.
 //
 // submit keeps its heartbeats in the ledger, among the records that decide what
-// was sent; rollout keeps a Lease, one object that is swapped.
+// was sent; rollout and import keep a Lease, one object that is swapped.
 package lease
 
 import (
