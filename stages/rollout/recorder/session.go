@@ -318,13 +318,12 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 	if a.PromptIDs == nil {
 		a.PromptIDs = c.request.PromptIDs
 	}
-	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.PromptIDs, c.path.Changed)
 	slices.SortStableFunc(a.Choices, func(x, y *completion.Choice) int { return cmp.Compare(x.Index, y.Index) })
+	choices := make([]formats.Message, len(a.Choices))
 	for k, choice := range a.Choices {
-		m := choice.Message
-		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
-		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
+		choices[k] = choice.Message
 	}
+	s.tree.AddAnswer(c.path, c.index, a.PromptIDs, choices, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	if recorded.CompletionTokens == 0 && !a.Choices[0].Message.NoTokens() {
 		countSpent(recorded, a)
 	}
