@@ -29,6 +29,11 @@ func (f importer) about() string {
 		fmt.Fprintf(&b, "Specified in %s.\n", f.Spec)
 	}
 	fmt.Fprintf(&b, "Files that are read in a folder: *%s.\n", strings.Join(f.Extensions, ", *"))
+	if f.Log {
+		b.WriteString("\nIt is the format of a log: keys are redacted unless --redact says otherwise, and members that hold an\n" +
+			"end user's id, name or address are left out of the metadata unless --keep-metadata names them. --group-by\n" +
+			"finds them all the same; what it finds becomes the example's id, which is not redacted.\n")
+	}
 	if f.Fields == nil {
 		return b.String()
 	}
@@ -69,8 +74,9 @@ import with its file and line, unless --lossy drops and counts it. The end of ev
 import, and --check without writing anything, report for which kinds of training
 the trajectories can be used, and what is missing for the others; --check ends with 3
 if training on some rows would be wrong. They list each member of the records by
-path and type, and what became of it: read, kept in metadata, unread, or withheld,
-as members with the name of a secret (api_key, authorization, headers) are. To find
+path and type, and what became of it: read, kept in metadata, unread, withheld,
+as members with the name of a secret (api_key, authorization, headers) are, or left
+out, as those about an end user are from logs of gateways and traces. To find
 that out, the first records that have a member are read again without it. Of the values of
 a repeated JSON key the last counts, as in Python, and NaN and infinities are null,
 as no JSON number is: both count as parts that no row can hold, except a NaN that

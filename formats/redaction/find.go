@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,9 +10,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// allKeys are the rules that only have the detectors of keys.
+// Keys returns the rules that only have the detectors of keys.
+func Keys() *Rules { return allKeys() }
+
 var allKeys = sync.OnceValue(func() *Rules {
-	r := &Rules{plain: true}
+	r := &Rules{plain: true, name: fmt.Sprintf("keys (version %d)", version)}
 	var all []*key
 	for i := range keys {
 		all = append(all, &keys[i])

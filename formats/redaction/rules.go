@@ -17,10 +17,16 @@ type Rules struct {
 	roles   []message
 
 	names []string // in marks
+	name  string   // of rules that no file has
 
 	plain     bool // only detectors of keys, which find the same in a JSON text as in its strings
 	canonical canonical
 }
+
+// None are rules that remove nothing, where others would be the default.
+func None() *Rules { return none }
+
+var none = &Rules{name: "none"}
 
 // finder appends the places of one or several kinds in a text.
 type finder func(dst []span, text string) []span
@@ -63,6 +69,9 @@ const version = 1
 func (r *Rules) Digest() string {
 	if r == nil {
 		return ""
+	}
+	if r.name != "" {
+		return r.name
 	}
 	data, err := json.Marshal(r.canonical)
 	if err != nil {

@@ -34,7 +34,9 @@ type check struct {
 	redacted redaction.Counts
 	account  importers.Account
 	withheld int64 // members
-	nulls    int64 // that were left out
+	leftOut  map[string]int64 // members about end users, by name
+	unkept   []string         // names of --keep-metadata that no record had so far
+	nulls    int64            // that were left out
 
 	lastGroup string
 	last      struct { // what it is the id of
@@ -45,7 +47,7 @@ type check struct {
 
 // newCheck returns a check. It must be closed.
 func newCheck(o *ImportOptions) *check {
-	c := &check{o: o, losses: map[string]int64{}}
+	c := &check{o: o, losses: map[string]int64{}, leftOut: map[string]int64{}, unkept: slices.Clone(o.Keep)}
 	c.source = validate.NewSourceCheck(o.Spill.Dir, min(sorterMemory, o.Spill.Memory))
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)
@@ -110,6 +112,7 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	c.records++
 	c.meter.Add(1)
 	c.see(p.Data)
+	c.unkept = slices.DeleteFunc(c.unkept, func(name string) bool { return p.Kept[name] })
 	if p.fresh {
 		c.account.Try(&c.o.Format, &p.Record)
 	}
@@ -128,12 +131,15 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 				fmt.Errorf("it cannot be represented: %s", l))
 		}
 		if len(p.rows) == 0 || c.o.inShard(&p.rows[0]) {
-			c.lose(l.String())
+			tally(c.losses, l.String(), 1)
 		}
 	}
 	if len(p.rows) > 0 && c.o.inShard(&p.rows[0]) {
 		c.withheld += int64(p.Withheld)
 		c.nulls += p.Dropped
+		for name, n := range p.LeftOut {
+			tally(c.leftOut, name, n)
+		}
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
@@ -153,14 +159,14 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	return nil
 }
 
-// maxLosses is how many kinds of losses the report lists: their fields are names of the source.
-const maxLosses = 1000
+// maxNames is how many names of the source the report lists, of each kind.
+const maxNames = 1000
 
-func (c *check) lose(what string) {
-	if _, listed := c.losses[what]; !listed && len(c.losses) >= maxLosses {
-		what = "other parts"
+func tally(counts map[string]int64, name string, n int64) {
+	if _, listed := counts[name]; !listed && len(counts) >= maxNames {
+		name = "other parts"
 	}
-	c.losses[what]++
+	counts[name] += n
 }
 
 // group returns the group of a row, which is often that of the row before.
@@ -219,6 +225,6 @@ func sum(counts map[string]int64) (total int64) {
 func (c *check) report() (Source, error) {
 	found, err := c.source.Report()
 	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken,
-		Losses: c.losses, Redacted: c.redacted, Withheld: c.withheld, Nulls: c.nulls,
+		Losses: c.losses, Redacted: c.redacted, Withheld: c.withheld, LeftOut: c.leftOut, Unkept: c.unkept, Nulls: c.nulls,
 		Members: c.account.Members(c.o.ShowValues)}, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/zeebo/xxh3"
 )
@@ -38,7 +39,7 @@ func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {
 	case by == GroupByID || by == GroupByPrompt:
 		t.ExampleID = h.digest(t, prompt(t))
 	default:
-		v := find(t, record, by)
+		v := find(r.Item, record, by)
 		if v == nil {
 			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --group-by", by)
 		}
@@ -62,9 +63,13 @@ func prompt(t *formats.Trajectory) int {
 }
 
 // find returns a field of the example, or else of the metadata, or else of the
-// record, of which some members became columns; dots lead into objects.
-func find(t *formats.Trajectory, record []byte, path string) []byte {
-	for _, v := range [][]byte{[]byte(t.Example), []byte(t.Metadata), record} {
+// record, of which some members became columns, or else of what was left out of
+// the metadata; dots lead into objects, or are part of a name.
+func find(x *importers.Item, record []byte, path string) []byte {
+	for _, v := range [][]byte{[]byte(x.Row.Example), []byte(x.Row.Metadata), record, []byte(x.Whole)} {
+		if whole := jsontext.ParseObject(v).Get(path); len(whole) > 0 && string(whole) != "null" {
+			return whole
+		}
 		for _, name := range strings.Split(path, ".") {
 			v = jsontext.ParseObject(v).Get(name)
 		}

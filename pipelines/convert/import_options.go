@@ -29,7 +29,8 @@ type ImportOptions struct {
 
 	ShowValues bool // in the account of members
 
-	Redact *redaction.Rules // applied to every row; nil: none
+	Redact *redaction.Rules // applied to every row; nil: those of keys for a log, none for other formats
+	Keep   []string         // of a log: names of members about end users that stay in metadata
 
 	Spill stages.Spill // for groups whose rows are not adjacent
 
@@ -86,7 +87,11 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Bool(&o.Lossy, "lossy",
 		"drop and count what a row cannot hold, and records that cannot be converted, instead of refusing them").
 		ID("lossy").Common()
-	plugin.File(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`", redaction.Load).DefaultShown("none").
-		ID("redact")
+	plugin.FileOr(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`, with keys by the built-in detectors of keys only, or with none",
+		map[string]*redaction.Rules{"keys": redaction.Keys(), "none": redaction.None()}, redaction.Load).
+		DefaultShown("keys for logs, none for other formats").ID("redact")
+	d.Strings(&o.Keep, "keep-metadata",
+		"keep a log's members with this `NAME`, such as user.id, in the metadata; without it, those that hold an end user's id, name or address are left out").
+		ID("keep-metadata")
 	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").DefaultShown("0")
 }

@@ -40,7 +40,7 @@ func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Wei
 	if err == nil {
 		defer content.Close() // read only: nothing is lost
 		for r, bad := range o.Format.Records.All(importers.File{Name: o.Files[file].URI, R: content, Size: content.Size(),
-			Companions: o.Files[file].companions(ctx), Options: &importers.Options{Map: o.Fields}}) {
+			Companions: o.Files[file].companions(ctx), Options: &importers.Options{Map: o.Fields, Keep: o.Keep}}) {
 			if bad != nil {
 				err = bad
 				break

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -22,7 +23,8 @@ import (
 
 const stage = "import"
 
-// version is that of the semantics: it changes when the same files and options give other rows.
+// version is that of the semantics: it changes when the same files and options give other rows, such as
+// with the names of what is left out of logs.
 const version = 3
 
 // Validate returns an error of kind usage for options that exclude each other.
@@ -34,6 +36,9 @@ func (o *ImportOptions) Validate() error {
 	}
 	if o.Epoch != nil && (*o.Epoch < 0 || *o.Epoch > math.MaxInt32) {
 		return fault.Errorf(fault.Usage, "epochs count from 0", "import: there is no epoch %d", *o.Epoch)
+	}
+	if err := o.validateLog(); err != nil {
+		return err
 	}
 	known := make([]string, len(o.Format.Fields))
 	for i, f := range o.Format.Fields {
@@ -57,11 +62,29 @@ func (o *ImportOptions) Validate() error {
 	return o.Spill.Validate(stage)
 }
 
+// validateLog sets what is redacted and kept if the user does not say.
+func (o *ImportOptions) validateLog() error {
+	switch {
+	case o.Format.Log && o.Redact == nil:
+		o.Redact = redaction.Keys()
+	case !o.Format.Log && o.Redact == redaction.None():
+		o.Redact = nil
+	}
+	if len(o.Keep) > 0 && !o.Format.Log {
+		return fault.Errorf(fault.Usage, "leave --keep-metadata out", "import: the format %s keeps all metadata: it is not that of a log", o.Format.Name)
+	}
+	o.Keep = slices.Compact(slices.Sorted(slices.Values(o.Keep)))
+	return nil
+}
+
 // spec returns the identity of the dataset. It covers the bytes of every file.
 func (o *ImportOptions) spec(ctx context.Context) (manifest.Spec, error) {
 	fresh := ImportDefaults()
 	params := plugin.Identity(o, &fresh)
 	params["from"], params["run"] = o.Format.Name, o.Run
+	if o.Format.Log {
+		params["keep-metadata"] = append([]string{}, o.Keep...) // a manifest says so, also of none
+	}
 	if o.Epoch != nil {
 		params["epoch"] = *o.Epoch
 	}

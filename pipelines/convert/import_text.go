@@ -44,6 +44,10 @@ func (r *Source) writeSource(w io.Writer) {
 	}
 	table(w, "cannot be represented", r.Losses)
 	r.writeMembers(w)
+	table(w, "left out: they hold an end user's id, name or address (--keep-metadata NAME keeps one)", r.LeftOut)
+	for _, name := range r.Unkept {
+		fmt.Fprintf(w, "--keep-metadata %s: no record has such a member that would be left out\n", name)
+	}
 	if r.Nulls > 0 {
 		fmt.Fprintf(w, "left out: %s that Parquet, Arrow or datasets added to objects of other rows\n", plural.Of(r.Nulls, "null"))
 	}

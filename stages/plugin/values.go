@@ -125,7 +125,15 @@ func splitWords(text string) ([]string, error) {
 
 // File declares a field that load reads from the content of the file which the setting names.
 func File[T any](d *Declarer, p *T, name, help string, load func(path string, data []byte) (T, error)) *Setting {
+	return FileOr(d, p, name, help, nil, load)
+}
+
+// FileOr is File with words that stand for values. A file of such a name is ./WORD.
+func FileOr[T any](d *Declarer, p *T, name, help string, words map[string]T, load func(path string, data []byte) (T, error)) *Setting {
 	return scalar(d, p, name, help, Text, func(path string) (none T, err error) {
+		if value, is := words[path]; is {
+			return value, nil
+		}
 		data, err := ReadFile(context.Background(), path) // as for Key
 		if err != nil {
 			return none, err

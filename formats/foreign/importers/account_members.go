@@ -53,7 +53,7 @@ func (a *Account) list(at *node, prefix string, values, said bool, out *[]Member
 		}
 		m := Member{Path: redaction.Keyless(prefix + name), Type: types[kid.kind], Records: min(kid.records, at.records), Became: kid.use.String(),
 			Within: said && kid.use == at.use}
-		if values && kid.sample != "" && kid.use&withheld == 0 {
+		if values && kid.sample != "" && kid.use&(withheld|ofUsers) == 0 {
 			m.Value = strings.ToValidUTF8(redaction.Keyless(kid.sample), "\uFFFD")
 			m.Value = strings.ToValidUTF8(m.Value[:min(len(m.Value), sampleLen)], "")
 		}
@@ -85,7 +85,7 @@ func (a *Account) fold(at *node) {
 
 var types = map[byte]string{'"': "text", '{': "object", '[': "list", 't': "bool", '0': "number"}
 
-var fates = []string{"read", "kept in metadata", "cannot be represented", "withheld: the name of a secret", "unread",
+var fates = []string{"read", "kept in metadata", "cannot be represented", "withheld: the name of a secret", "left out: about an end user", "unread",
 	"not looked at: the record is large"}
 
 func (f use) String() string {

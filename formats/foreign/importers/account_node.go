@@ -37,6 +37,7 @@ const (
 	kept
 	lost
 	withheld
+	ofUsers
 	unread
 	untried // the records that have it are too large
 )

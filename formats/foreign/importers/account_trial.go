@@ -20,7 +20,7 @@ type trial struct {
 // trajectories, and Add said that it is fresh.
 func (a *Account) Try(f *Format, r *Record) {
 	record := *r
-	record.Room, record.Losses, record.Withheld = nil, nil, 0
+	record.Room, record.Losses, record.Withheld, record.LeftOut, record.Kept = nil, nil, 0, nil, nil
 	t := &trial{format: f, record: record, whole: func(part []byte) []byte { return part }}
 	if t.want = f.Convert(record); t.want.Err == nil {
 		a.trying = t
@@ -50,7 +50,7 @@ func (t *trial) member(a *Account, b []byte, s span, at, kid *node) {
 		if is == 0 {
 			is = t.differs(splice(b, s.value, s.end, other(v)))
 		}
-		if hidden && is != read {
+		if hidden && is&(read|ofUsers) == 0 {
 			is = withheld
 		}
 		kid.use |= cmp.Or(is, unread)
@@ -71,9 +71,13 @@ func (t *trial) differs(text []byte) use {
 		if x.Row.Metadata != y.Row.Metadata {
 			is |= kept
 		}
+		x.Whole, y.Whole = "", ""
 		if x.Row.Metadata, y.Row.Metadata = "", ""; !reflect.DeepEqual(x, y) {
 			return read
 		}
+	}
+	if got.taken()-int64(got.Withheld) != t.want.taken()-int64(t.want.Withheld) {
+		is |= ofUsers
 	}
 	if is == 0 && !slices.Equal(got.Losses, t.want.Losses) {
 		is = lost

@@ -33,6 +33,7 @@ func (p *Parsed) Convert(f *Format) {
 	if paths := p.paths(); f.Columns && paths != nil {
 		p.Data = lift(p.Data, paths)
 	}
+	p.log = f.Log
 	if p.Items, p.Err = f.Parse(&p.Record); p.Err != nil {
 		p.Items = nil
 		return
@@ -42,7 +43,7 @@ func (p *Parsed) Convert(f *Format) {
 			func(l Loss) bool { return l.Why == jsontext.ReadNaN && f.Unscored.MatchString(l.Field) })
 	}
 	for i := range p.Items {
-		p.withhold(&p.Items[i].Row)
+		p.withhold(&p.Items[i])
 		if err := Finish(&p.Items[i]); err != nil {
 			p.Items, p.Err = nil, err
 			return

@@ -25,6 +25,10 @@ type Format struct {
 	Fields     []Field                // what --map can name; nil when the format has fixed names
 	// the Fields are members of every record: a column of --map that no record has is refused
 	Columns bool
+	// Log means records of a gateway or a trace store, which have what users and operators did not mean to
+	// train on: keys are redacted unless the user says otherwise, and what holds an end user's id, name or
+	// address is left out of metadata unless the user keeps it. Files of harnesses, gyms and trainers are no logs.
+	Log bool
 
 	// Records cuts a file into records. It does as little as possible, since it
 	// is the only part of an import that does not run concurrently.
@@ -64,7 +68,8 @@ type Companion struct {
 
 // Options are the choices of the user that decide what a record becomes.
 type Options struct {
-	Map map[string]string // the source's column by the name of a Field
+	Map  map[string]string // the source's column by the name of a Field
+	Keep []string          // members about end users that stay in the rows of a log
 }
 
 // Column returns the source's column for a field: the one that --map names,

@@ -11,6 +11,9 @@ type Item struct {
 	// are empty.
 	Row formats.Trajectory
 
+	// Whole is the metadata as the source has it, if Convert took something out: only groups are searched in it.
+	Whole string
+
 	NumberID bool // ExampleID is a number in the source
 
 	Epoch   *int32 // the source's own, such as the training step; nil when it has none

@@ -22,7 +22,11 @@ type Record struct {
 	*Room         // for what the record becomes
 	Losses []Loss // what Lose recorded
 
-	Withheld int // members with the name of a secret that were left out
+	Withheld int              // members with the name of a secret that were left out
+	LeftOut  map[string]int64 // of a log: members with an end user's id, name or address, by name
+	Kept     map[string]bool  // names of Options.Keep under which something was kept
+
+	log bool // see Format.Log
 }
 
 // Loss is a part of a record that a trajectory has no place for.

@@ -9,34 +9,46 @@ import (
 )
 
 // withhold takes what has the name of a secret out of the metadata of a row and out of
-// the parameters of its calls, at every depth, and counts it.
-func (r *Record) withhold(t *formats.Trajectory) {
-	r.withholdIn(&t.Metadata)
+// the parameters of its calls, at every depth, and counts it; of a log also what holds an end
+// user's id, name or address, which the item keeps for grouping.
+func (r *Record) withhold(x *Item) {
+	t, before := &x.Row, x.Row.Metadata
+	r.withholdIn(&t.Metadata, scope{})
+	if r.log && t.Metadata != before {
+		x.Whole = before
+	}
 	for i := range t.Calls {
-		r.withholdIn(&t.Calls[i].Sampling)
+		r.withholdIn(&t.Calls[i].Sampling, scope{before: "request."})
+	}
+	if r.log {
+		r.withholdIn(&t.Example, scope{})
+		for i := range t.Candidates {
+			r.withholdIn(&t.Candidates[i].Metadata, scope{})
+		}
 	}
 }
 
-func (r *Record) withholdIn(text *string) {
-	v, before := formats.Bytes(*text), r.Withheld
-	if !hides(v) {
+func (r *Record) withholdIn(text *string, at scope) {
+	v, before := formats.Bytes(*text), r.taken()
+	if !r.hides(v, at) {
 		return
 	}
-	if out := r.open(nil, v, maxWithin); r.Withheld > before {
+	if out := r.open(nil, v, maxWithin, at); r.taken() > before {
 		*text = string(out)
 	}
 }
 
-// hides reports whether JSON may have a member with the name of a secret, also in a text of JSON.
-func hides(v []byte) bool {
+// hides reports whether JSON may have a member that is withheld, also in a text of JSON.
+func (r *Record) hides(v []byte, at scope) bool {
 	for i := bytes.IndexByte(v, '"'); i >= 0 && i < len(v); {
 		end := jsontext.Skip(v, i)
 		next := jsontext.Space(v, end)
 		if next < len(v) && v[next] == ':' {
-			if secret.Names(formats.Text(jsontext.Key(v[i:end]))) {
+			name := formats.Text(jsontext.Key(v[i:end]))
+			if secret.Names(name) || r.log && ofEndUser.Of(at.before+name) != aboutNobody {
 				return true
 			}
-		} else if isText(v[i:end]) && hides(formats.Bytes(jsontext.Unquote(v[i:end]))) {
+		} else if isText(v[i:end]) && r.hides(formats.Bytes(jsontext.Unquote(v[i:end])), at) {
 			return true
 		}
 		if i = end + bytes.IndexByte(v[end:], '"'); i < end {
@@ -52,7 +64,7 @@ func isText(v []byte) bool {
 }
 
 // open appends a valid value without what is withheld. A token beside its logprob is no secret.
-func (r *Record) open(b, v []byte, depth int) []byte {
+func (r *Record) open(b, v []byte, depth int, at scope) []byte {
 	first := len(b) + 1
 	switch {
 	case depth == 0:
@@ -60,14 +72,19 @@ func (r *Record) open(b, v []byte, depth int) []byte {
 		b = append(b, '{')
 		for key, inner := range jsontext.Members(v) {
 			name := formats.Text(key)
-			if secret.Member(name, inner) && !(name == "token" && bytes.Contains(v, []byte(`"logprob"`))) {
+			below, named := r.below(at, name, inner)
+			switch {
+			case named && !below.kept && below.before == "":
+				r.leave(name)
+				continue
+			case !named && secret.Member(name, inner) && !(name == "token" && bytes.Contains(v, []byte(`"logprob"`))):
 				r.Withheld++
 				continue
 			}
 			if len(b) > first {
 				b = append(b, ',')
 			}
-			b = r.open(append(jsontext.AppendString(b, name), ':'), inner, depth-1)
+			b = r.open(append(jsontext.AppendString(b, name), ':'), inner, depth-1, below)
 		}
 		return append(b, '}')
 	case v[0] == '[':
@@ -76,13 +93,13 @@ func (r *Record) open(b, v []byte, depth int) []byte {
 			if len(b) > first {
 				b = append(b, ',')
 			}
-			b = r.open(b, inner, depth-1)
+			b = r.open(b, inner, depth-1, at)
 		}
 		return append(b, ']')
 	case isText(v):
-		before := r.Withheld
+		before := r.taken()
 		if inner := []byte(jsontext.Unquote(v)); jsontext.Valid(inner) {
-			if out := r.open(nil, inner, depth-1); r.Withheld > before {
+			if out := r.open(nil, inner, depth-1, at); r.taken() > before {
 				return append(b, Quote(string(out))...)
 			}
 		}

@@ -35,6 +35,7 @@ var Importer = importers.Format{
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
 	Skip:       isLogs,
 	Companions: "*.logs.*",
+	Log:        true,
 	Fields:     []importers.Field{{Name: exampleID, Help: "attribute of a span or resource with the id of the example"}},
 	Records:    records,
 }.ParsedBy(parse)

@@ -853,6 +853,7 @@ def run(
     train: Literal["all", "last"] | None = ...,
     lossy: bool | None = ...,
     redact: _Text | None = ...,
+    keep_metadata: _Texts | None = ...,
     epoch: int | None = ...,
     run: _Text | None = ...,
     root: _Text | None = ...,
