@@ -16,7 +16,7 @@ import (
 // continued, the first choice of the last call was. The first choice of the
 // trajectory's last call always stays: nothing could continue it yet.
 func SplitAlternatives(messages []formats.Message, calls []formats.Call) ([]formats.Message, []formats.Candidate) {
-	alternatives := unchosen(messages, calls)
+	alternatives := Unchosen(messages, calls)
 	if len(alternatives) == 0 {
 		return messages, nil
 	}
@@ -51,8 +51,8 @@ func SplitAlternatives(messages []formats.Message, calls []formats.Call) ([]form
 
 var alternativeBranches = []string{BranchChoice, BranchRetry, BranchParallel}
 
-// unchosen maps each answer that was not chosen to the chosen one.
-func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
+// Unchosen maps each answer that SplitAlternatives moves to the chosen one.
+func Unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 	trained := func(m *formats.Message) bool {
 		return m.Sampled && m.Call >= 0 && int(m.Call) < len(calls) && calls[m.Call].Target
 	}

@@ -1,7 +1,19 @@
 package calls
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/training"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
@@ -9,15 +21,188 @@ import (
 type Digest struct{ Hi, Lo uint64 }
 
 // Call is a row that is one request to a model with its answer, or without one if it failed.
-// spill.Append and spill.Decode keep it; New computes again what they leave out.
 type Call struct {
-	Item importers.Item
+	Item importers.Item  // its only call is the last of Calls; messages that were sampled are its choices, after the prompt
 	By   string          // the value of the field that names its attempt; "" for none
 	Own  Digest          // of its id, else of its time, request and answer: equal in all copies and tries of it
 	At   validate.Source // where it was read
+
+	content  uint64 // of request and answer
+	link     link
+	parent   int   // 1 + the place in its conversation of the call whose answer it continues; 0 for none
+	began    int64 // its first try, in microseconds; 0 unknown
+	attempts int32
+	flags    uint64
 }
 
-// New returns the call that an item is. An error says why the item is not a single call.
-func New(item importers.Item, by string, at validate.Source) (*Call, error) {
-	return &Call{Item: item, By: by, At: at}, nil
+// link is what links a call: keys of messages.
+type link struct {
+	first Digest // of the messages before the first of an assistant
+	steps []step
+	said  [][]uint64 // of each choice, its key as a message and then those that it may return with
 }
+
+// step is a message of an assistant in a prompt, with what follows up to the next.
+type step struct{ returned, of, between uint64 }
+
+// stored is what is kept of a call; New computes the rest again.
+type stored struct {
+	Item importers.Item
+	By   string
+	At   validate.Source
+}
+
+// New returns the call that an item is. What its prompt repeats of earlier calls becomes input. An error says
+// why the item is not a single call.
+func New(item importers.Item, by string, at validate.Source) (*Call, error) {
+	c := &Call{Item: item, By: by, At: at}
+	if err := c.single(); err != nil {
+		return nil, err
+	}
+	c.digest()
+	return c, nil
+}
+
+// single makes a row that of its last call alone.
+func (c *Call) single() error {
+	t := &c.Item.Row
+	switch {
+	case len(t.Messages) == 0:
+		return errors.New("it has no messages, and is no call")
+	case c.Item.Pair != importers.Unpaired || c.Item.Label != nil:
+		return errors.New("it is a preference or has a label, and is no single call")
+	case len(t.ShapedRewards)+len(t.Advantages) > 0 || t.Advantage != nil:
+		return errors.New("it has advantages or shaped rewards, which belong to a whole trajectory")
+	}
+	n := len(t.Messages) // of the prompt
+	last := &t.Messages[n-1]
+	call := formats.Call{Error: cmp.Or(t.Error, "the call failed"), Tools: -1, Sampling: "{}", Target: true}
+	if last.Sampled {
+		for n > 0 && t.Messages[n-1].Sampled && t.Messages[n-1].Call == last.Call && t.Messages[n-1].Parent == last.Parent {
+			n--
+		}
+		call = t.Calls[last.Call]
+	} else if k := len(t.Calls) - 1; k >= 0 && t.Calls[k].Error != "" {
+		call = t.Calls[k]
+	} else if t.Status != outcomes.StatusFailed {
+		return fmt.Errorf("it ends with a message of the %s, and neither an answer nor a failure follows", last.Role)
+	}
+	for i := range t.Messages[:min(n+1, len(t.Messages))] {
+		if int(t.Messages[i].Parent) != i-1 {
+			return fmt.Errorf("message %d does not follow the one before it: it is no single call with its prompt", i)
+		}
+	}
+	answer := t.Messages[n:]
+	if len(answer) > 0 {
+		answer[0].PromptDeltaIDs, answer[0].PrefixBreak = chat.PromptIDs(t.Messages, n-1, &answer[0]), ""
+	}
+	for i := range t.Messages[:n] {
+		m := &t.Messages[i]
+		m.Sampled, m.Call, m.Branch, m.FinishReason, m.PrefixBreak = false, -1, "", "", ""
+		m.TokenIDs, m.Logprobs, m.TokenTexts, m.PromptDeltaIDs = nil, nil, nil, nil
+	}
+	c.candidates(n, last.Call)
+	for i := range t.Messages[n:] {
+		t.Messages[n+i].Call = 0
+	}
+	if call.Error != "" && len(answer) > 0 { // as the recorder: what came of it was not taken
+		t.Messages = t.Messages[:n]
+	}
+	c.tools(&call)
+	t.Losses = slices.DeleteFunc(t.Losses, func(l training.MessageLoss) bool { return int(l.Message) != n })
+	return nil
+}
+
+// tools leaves the call alone, with its tools.
+func (c *Call) tools(call *formats.Call) {
+	t := &c.Item.Row
+	set := chat.ToolSet(t, call.Tools)
+	t.ToolSets, call.Tools = nil, -1
+	call.Tools = chat.AddToolSet(&t.ToolSets, set)
+	if call.LatencyMS == 0 && t.StartedAt > 0 && t.FinishedAt > t.StartedAt {
+		call.LatencyMS = (t.FinishedAt - t.StartedAt) / 1000
+	}
+	t.Calls = []formats.Call{*call}
+}
+
+// candidates makes choices of the call that a format keeps as candidates messages again.
+func (c *Call) candidates(n int, call int32) {
+	t := &c.Item.Row
+	rest := t.Candidates[:0:0]
+	for _, x := range t.Candidates {
+		if x.Reason != outcomes.CandidateAlternative || n == len(t.Messages) || x.Call != nil && *x.Call != call {
+			rest = append(rest, x)
+			continue
+		}
+		m := t.Messages[n]
+		m.Content, m.ContentParts, m.Reasoning, m.ToolCalls, m.FinishReason = x.Content, "", x.Reasoning, x.ToolCalls, x.FinishReason
+		m.TokenIDs, m.Logprobs, m.TokenTexts, m.Branch = x.TokenIDs, x.Logprobs, x.TokenTexts, tree.BranchChoice
+		t.Messages = append(t.Messages[:len(t.Messages):len(t.Messages)], m)
+	}
+	t.Candidates = rest
+}
+
+// split returns the prompt and the choices of the answer.
+func (c *Call) split() (prompt, choices []formats.Message) {
+	list := c.Item.Row.Messages
+	n := len(list)
+	for n > 0 && list[n-1].Sampled {
+		n--
+	}
+	return list[:n], list[n:]
+}
+
+// digest sets what links the call, and what it is known by.
+func (c *Call) digest() {
+	t := &c.Item.Row
+	prompt, choices := c.split()
+	var k tree.Keys
+	var run []byte // keys
+	content := number(nil, uint64(len(prompt)))
+	end := func() {
+		if n := len(c.link.steps); n > 0 {
+			c.link.steps[n-1].between = xxh3.Hash(run)
+			if len(run) == 0 {
+				c.link.steps[n-1].between = 0
+			}
+		} else {
+			sum := xxh3.Hash128(run)
+			c.link.first = Digest(sum)
+		}
+		run = run[:0]
+	}
+	for i := range prompt {
+		m := &prompt[i]
+		of := k.Of(m)
+		content = number(content, of)
+		if m.Role != "assistant" {
+			run = number(run, of)
+			continue
+		}
+		end()
+		c.link.steps = append(c.link.steps, step{returned: k.Returned(m), of: of})
+	}
+	end()
+	for i := range choices {
+		of := k.Of(&choices[i])
+		content = number(content, of)
+		c.link.said = append(c.link.said, k.Sampled([]uint64{of}, &choices[i]))
+	}
+	call := &t.Calls[0]
+	content = append(append(content, chat.ToolSet(t, call.Tools)...), call.Error...)
+	c.content = xxh3.Hash(content)
+	if c.began = t.StartedAt; c.began == 0 {
+		c.began = t.FinishedAt
+	}
+	if t.TrajectoryID != "" {
+		c.Own = Digest(xxh3.HashString128(t.TrajectoryID))
+		return
+	}
+	c.Own = Digest(xxh3.Hash128(number(content, uint64(t.StartedAt), uint64(t.FinishedAt))))
+}
+
+// named reports whether calls with the same Own are the same call.
+func (c *Call) named() bool { return c.Item.Row.TrajectoryID != "" || c.began != 0 }
+
+// failed reports whether the call has no answer.
+func (c *Call) failed() bool { return len(c.link.said) == 0 }

@@ -2,55 +2,220 @@ package calls
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"iter"
 
-	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // Options decide how calls are joined.
 type Options struct {
 	ByTime bool   // decide by time which of several equal answers a call continues
 	Dir    string // of temporary files; "": the system's
-	Memory int64  // bytes, beyond which they are used
+	Memory int64  // bytes, beyond which they are used; besides, the calls that begin alike are linked in memory
 }
 
 // Joiner links calls to conversations. It is for one goroutine, and must be closed.
+//
+// It sorts four times, in bounded memory: what links the calls by their ids, to find copies and tries, and
+// then by what their prompts begin with, to link them; the links by the order of arrival, in which the calls
+// wait; and the calls by conversation.
 type Joiner struct {
-	o Options
+	o      Options
+	counts Counts
+	n      uint64
+	rows   *spill.List   // calls, as they came
+	own    *spill.Sorter // their metas by Own
+	buf    []byte
 }
 
 // NewJoiner returns a joiner without calls.
-func NewJoiner(o Options) *Joiner { return &Joiner{o: o} }
-
-// Add adds a call that New made.
-func (j *Joiner) Add(c *Call) error { return nil }
-
-// Conversations yields the conversations in order of their first calls' times. Nothing can be added after it.
-func (j *Joiner) Conversations(ctx context.Context) iter.Seq2[*Conversation, error] {
-	return func(func(*Conversation, error) bool) {}
+func NewJoiner(o Options) *Joiner {
+	return &Joiner{o: o, rows: spill.NewList(o.Dir, o.Memory/4), own: spill.New(o.Dir, o.Memory/4)}
 }
-
-// Counts says what was joined; it is complete when Conversations has ended.
-func (j *Joiner) Counts() Counts { return Counts{} }
-
-// Close removes what was spilled.
-func (j *Joiner) Close() error { return nil }
 
 // Counts are numbers of calls and conversations.
 type Counts struct {
 	Calls         int64 `json:"calls"`         // as they came
-	Copies        int64 `json:"copies"`        // of calls that came before, or tries of them
-	Conversations int64 `json:"conversations"` // that are not ambiguous calls
+	Copies        int64 `json:"copies"`        // of calls that came before, and tries of them
+	Conversations int64 `json:"conversations"` // with the ambiguous calls
 	Ambiguous     int64 `json:"ambiguous"`     // calls
 	Gaps          int64 `json:"gaps"`          // conversations that begin after a call that is missing
+	Resampled     int64 `json:"resampled"`     // values of the field for which several answers to one first prompt were continued
 }
 
-// Conversation is the calls of one trajectory.
-type Conversation struct {
-	ID    string  // a digest of the calls' own, whatever their order
-	Calls []*Call // in order of time, each once
-	Class string  // why it is a failed row: a class of failures, or ""
+// Counts says what was joined; it is complete when Conversations has ended.
+func (j *Joiner) Counts() Counts { return j.counts }
+
+// Close removes what was spilled.
+func (j *Joiner) Close() error {
+	_ = j.own.Close()
+	return j.rows.Close()
 }
 
-// Item builds the trajectory.
-func (c *Conversation) Item() (importers.Item, error) { return importers.Item{}, nil }
+// Add adds a call, and keeps a copy.
+func (j *Joiner) Add(c *Call) error {
+	s := stored{c.Item, c.By, c.At}
+	j.buf = spill.Append(spill.Append(j.buf[:0], &s.Item), &s.By)
+	m := metaOf(c)
+	m.n, m.whole, m.size = j.n, xxh3.Hash(j.buf), uint64(len(j.buf))
+	j.buf = spill.Append(j.buf, &s.At)
+	j.n++
+	j.counts.Calls++
+	if err := j.rows.Add(j.buf); err != nil {
+		return err
+	}
+	return j.own.Add(number(nil, m.own.Hi, m.own.Lo, m.n), m.append(nil))
+}
+
+// number appends numbers, which sort as they are.
+func number(b []byte, all ...uint64) []byte {
+	for _, x := range all {
+		b = binary.BigEndian.AppendUint64(b, x)
+	}
+	return b
+}
+
+// Conversations yields the conversations in order of their first calls' times. Nothing can be added after it.
+func (j *Joiner) Conversations(ctx context.Context) iter.Seq2[*Conversation, error] {
+	return func(yield func(*Conversation, error) bool) {
+		links, calls := spill.New(j.o.Dir, j.o.Memory/4), spill.New(j.o.Dir, j.o.Memory)
+		defer calls.Close() // nothing in it is needed any more
+		err := j.link(ctx, links)
+		if err == nil {
+			err = j.gather(ctx, links, calls)
+		}
+		_ = links.Close()
+		if err == nil {
+			err = j.conversations(ctx, calls, yield)
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// link finds the conversation of each call.
+func (j *Joiner) link(ctx context.Context, to *spill.Sorter) error {
+	alike := spill.New(j.o.Dir, j.o.Memory/2)
+	defer alike.Close() // nothing in it is needed any more
+	err := runs(ctx, j.own, 16, func(all []*meta) error {
+		for _, m := range j.once(all) {
+			if err := alike.Add(m.place(), m.append(nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	_ = j.own.Close()
+	if err != nil {
+		return err
+	}
+	return runs(ctx, alike, partitionBytes, func(all []*meta) error {
+		p := partition{byTime: j.o.ByTime && all[0].by == Digest{}, calls: all}
+		p.link()
+		return p.emit(&j.counts, func(m *meta, l linked) error { return to.Add(number(nil, m.n), l.append(nil)) })
+	})
+}
+
+// runs calls use with the metas whose keys begin with the same n bytes.
+func runs(ctx context.Context, sorted *spill.Sorter, n int, use func([]*meta) error) error {
+	var run []*meta
+	var key []byte
+	for x, err := range sorted.Sorted() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && len(run) > 0 && string(key) != string(x.Key[:n]) {
+			err = use(run)
+			run = nil
+		}
+		if err != nil {
+			return err
+		}
+		key = append(key[:0], x.Key[:n]...)
+		run = append(run, parseMeta(x.Value))
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	return use(run)
+}
+
+// gather sorts the calls by conversation.
+func (j *Joiner) gather(ctx context.Context, links, to *spill.Sorter) error {
+	next, stop := iter.Pull2(links.Sorted())
+	defer stop()
+	x, err, more := next()
+	n := uint64(0)
+	for row, bad := range j.rows.All() {
+		if err != nil {
+			return err
+		}
+		if bad != nil {
+			return bad
+		}
+		if more && binary.BigEndian.Uint64(x.Key) == n {
+			key, head := x.Value[:conversationBytes+8], x.Value[conversationBytes+8:]
+			j.buf = append(append(j.buf[:0], head...), row...)
+			if err := to.Add(key, j.buf); err != nil {
+				return err
+			}
+			x, err, more = next()
+		}
+		n++
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	_ = j.rows.Close()
+	return err
+}
+
+// conversations yields the sorted calls.
+func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield func(*Conversation, error) bool) error {
+	var c *Conversation
+	var key []byte
+	for x, err := range calls.Sorted() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if c != nil && string(key) != string(x.Key[:conversationBytes]) {
+			if !yield(c, nil) {
+				return nil
+			}
+			c = nil
+		}
+		if c == nil {
+			key = append(key[:0], x.Key[:conversationBytes]...)
+			c = &Conversation{ID: hex.EncodeToString(key[8:24])}
+		}
+		call, err := j.decode(x.Value)
+		if err != nil {
+			return err
+		}
+		if call.flags&ambiguous != 0 {
+			c.Class = outcomes.FailAmbiguousMerge
+		}
+		c.Gap, c.Resampled = c.Gap || call.flags&afterGap != 0, c.Resampled || call.flags&resampled != 0
+		c.Calls = append(c.Calls, call)
+	}
+	if c != nil {
+		yield(c, nil)
+	}
+	return nil
+}
+
+func (j *Joiner) decode(b []byte) (*Call, error) {
+	word := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
+	var s stored
+	spill.Decode(b[8*linkedWords:], &s)
+	return &Call{Item: s.Item, By: s.By, At: s.At, flags: word(0), began: int64(word(1)), attempts: int32(word(2)), parent: int(word(3))}, nil
+}

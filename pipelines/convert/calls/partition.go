@@ -1,0 +1,252 @@
+package calls
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+)
+
+// partition links calls that may be of one conversation: those with one value of the field, or whose
+// prompts are the same up to the first message of an assistant.
+type partition struct {
+	calls  []*meta // the shorter prompt first
+	byTime bool
+
+	nodes   []node            // of calls
+	asked   map[uint64]bool   // prompts
+	answers map[uint64]int32  // 1 + the index in givers of the latest answer, by prompt and key
+	givers  []giver           // of answers
+	said    map[uint64]bool   // keys of answers, whatever their prompt
+	missing map[uint64]int32  // the tree that begins after a missing answer
+	trees   int32             // so many
+	first   map[uint64]uint64 // the answer to a first prompt of an attempt that was continued
+}
+
+// node is what is found out of a call.
+type node struct {
+	prompt   uint64 // key of the whole prompt
+	parent   int32  // the call whose answer it continues; -1 for none
+	tree     int32
+	goneOn   bool // a call continues it
+	began    int64
+	fromRoot bool // no answer comes before it
+}
+
+// giver is a call that gave an answer, and the next such call.
+type giver struct {
+	call, next int32
+	of         uint64 // key of the answer
+}
+
+func mix(a, b uint64) uint64 {
+	var buf [16]byte
+	return xxh3.Hash(number(buf[:0], a, b))
+}
+
+// session reports whether the calls have one value of the field.
+func (p *partition) session() bool { return p.calls[0].by != Digest{} }
+
+// link sets the parent and the tree of each call.
+func (p *partition) link() {
+	p.nodes = make([]node, len(p.calls))
+	p.asked, p.answers, p.said = map[uint64]bool{}, map[uint64]int32{}, map[uint64]bool{}
+	p.missing, p.first = map[uint64]int32{}, map[uint64]uint64{}
+	if p.byTime {
+		slices.SortStableFunc(p.calls, func(a, b *meta) int { return cmp.Compare(a.began, b.began) })
+	}
+	if p.session() {
+		p.trees = 1 // all calls that continue none
+	}
+	for _, m := range p.calls {
+		for _, keys := range m.said {
+			for _, key := range keys[1:] {
+				p.said[key] = true
+			}
+		}
+	}
+	for i := range p.calls {
+		p.add(int32(i))
+	}
+	p.separate()
+}
+
+// add links call i to those before it.
+func (p *partition) add(i int32) {
+	m, n := p.calls[i], &p.nodes[i]
+	last, gap := p.walk(m, n)
+	n.parent, n.tree, n.fromRoot = -1, -1, last == 0
+	if last != 0 && m.flags&ambiguous == 0 {
+		n.parent = p.choose(last, m)
+	}
+	switch {
+	case n.parent < 0 && p.session():
+		n.tree = 0
+	case n.parent < 0:
+		n.tree, p.trees = p.trees, p.trees+1
+	case gap != 0:
+		p.calls[n.parent].flags |= beforeGap
+		gap = mix(gap, uint64(p.nodes[n.parent].tree))
+		tree, begun := p.missing[gap]
+		if !begun {
+			tree, p.trees = p.trees, p.trees+1
+			p.missing[gap], m.flags = tree, m.flags|afterGap
+		}
+		n.tree, n.parent = tree, -1
+	default:
+		n.tree = p.nodes[n.parent].tree
+	}
+	if n.parent >= 0 && m.flags&answered != 0 {
+		p.nodes[n.parent].goneOn = true
+	}
+	p.asked[n.prompt] = true
+	if m.flags&ambiguous != 0 { // it contradicts another one of its id
+		return
+	}
+	for _, keys := range m.said {
+		for _, key := range keys[1:] {
+			at := mix(n.prompt, key)
+			p.givers = append(p.givers, giver{i, p.answers[at], keys[0]})
+			p.answers[at] = int32(len(p.givers))
+		}
+	}
+}
+
+// walk follows a prompt. It returns the givers of the longest known answer with which it begins, 0 for
+// none, and, if a call is missing after that, the key of its prompt.
+func (p *partition) walk(m *meta, n *node) (last int32, gap uint64) {
+	at := mix(m.first.Hi, m.first.Lo)
+	for k, s := range m.steps {
+		if found := p.answers[mix(at, s.returned)]; found != 0 {
+			last, gap = found, 0
+			at = mix(at, p.givers[found-1].of)
+		} else {
+			prefill := k == len(m.steps)-1 && s.between == 0
+			if last != 0 && gap == 0 && !p.asked[at] && !p.said[s.returned] && !prefill {
+				gap = mix(at, s.of)
+			}
+			at = mix(at, s.of)
+		}
+		at = mix(at, s.between)
+	}
+	n.prompt = at
+	return last, gap
+}
+
+// choose returns which of the calls that gave an answer a call continues; -1 if that is not known.
+func (p *partition) choose(last int32, m *meta) int32 {
+	latest, one := int32(-1), true // of those that had ended
+	newest := p.givers[last-1].call
+	tree := p.nodes[newest].tree
+	open := int32(-1)
+	for at := last; at != 0; at = p.givers[at-1].next {
+		i := p.givers[at-1].call
+		g := p.calls[i]
+		one = one && p.nodes[i].tree == tree
+		if g.ended == 0 || g.ended > m.began {
+			continue
+		}
+		if latest < 0 || g.ended > p.calls[latest].ended {
+			latest = i
+		}
+		if !p.nodes[i].goneOn && (open < 0 || g.ended > p.calls[open].ended) {
+			open = i
+		}
+	}
+	switch {
+	case one || p.session():
+		p.note(last, m)
+		if latest < 0 {
+			return newest
+		}
+		return latest
+	case p.byTime && m.began > 0:
+		return open
+	}
+	for at := last; at != 0; at = p.givers[at-1].next {
+		p.calls[p.givers[at-1].call].flags |= ambiguous
+	}
+	return -1
+}
+
+// note finds attempts of which several answers to one first prompt were continued.
+func (p *partition) note(last int32, m *meta) {
+	g := p.givers[last-1]
+	if n := &p.nodes[g.call]; p.session() && n.fromRoot {
+		if other, some := p.first[n.prompt]; some && other != g.of {
+			p.calls[0].flags |= resampled
+		} else if !some {
+			p.first[n.prompt] = g.of
+		}
+	}
+}
+
+// separate makes each ambiguous call a tree of its own, and those that went on with it begin one.
+func (p *partition) separate() {
+	own := map[int32]int32{} // the tree of calls that follow one that is ambiguous
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		switch {
+		case p.calls[i].flags&ambiguous != 0:
+			n.tree, n.parent, p.trees = p.trees, -1, p.trees+1
+		case n.parent >= 0 && p.calls[n.parent].flags&ambiguous != 0:
+			own[int32(i)], n.tree, n.parent, p.trees = p.trees, p.trees, -1, p.trees+1
+		case n.parent >= 0 && !p.session():
+			n.tree = p.nodes[n.parent].tree
+		}
+	}
+}
+
+// emit passes on where each call belongs.
+func (p *partition) emit(counts *Counts, use func(*meta, linked) error) error {
+	trees := make([][]int32, p.trees)
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if n.began = p.calls[i].began; n.parent >= 0 {
+			n.began = max(n.began, p.nodes[n.parent].began)
+		}
+		trees[n.tree] = append(trees[n.tree], int32(i))
+	}
+	place := make([]uint64, len(p.nodes))
+	for _, of := range trees {
+		if len(of) == 0 {
+			continue
+		}
+		l := linked{root: p.calls[of[0]].n}
+		var ids []byte
+		for _, i := range of {
+			m := p.calls[i]
+			ids = number(ids, m.own.Hi, m.own.Lo)
+			if m.began > 0 && (l.began == 0 || m.began < l.began) {
+				l.began = m.began
+			}
+			if m.flags&contradicts != 0 {
+				ids = number(ids, m.content)
+			}
+			if m.flags&ambiguous != 0 {
+				counts.Ambiguous++
+			}
+			if m.flags&afterGap != 0 {
+				counts.Gaps++
+			}
+			if m.flags&resampled != 0 {
+				counts.Resampled++
+			}
+		}
+		counts.Conversations++
+		l.id = Digest(xxh3.Hash128(ids))
+		slices.SortStableFunc(of, func(a, b int32) int { return cmp.Compare(p.nodes[a].began, p.nodes[b].began) })
+		for k, i := range of {
+			place[i] = uint64(k) + 1
+			m := p.calls[i]
+			l.place, l.flags, l.own, l.attempts, l.parent = uint64(k), m.flags, p.nodes[i].began, m.tries, 0
+			if parent := p.nodes[i].parent; parent >= 0 {
+				l.parent = place[parent]
+			}
+			if err := use(m, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
