@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
+	"github.com/rollmill/rollmill/formats/foreign/gateway"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
@@ -37,6 +38,8 @@ var Importers = []importers.Format{
 	nemogym.Importer,
 	sts.Importer,
 	otel.Importer,
+	gateway.LiteLLM,
+	gateway.Calls,
 }
 
 // Exporters lists every format, in the order in which backend file writes those

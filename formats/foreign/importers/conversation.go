@@ -47,14 +47,23 @@ func (c *Conversation) Input(m formats.Message) int {
 	return c.add(&m)
 }
 
-// Sampled adds a message of the model and the call that it answered; Tools of
-// the call is set to the tools on offer. A call with Target false does not
-// train.
+// Sampled adds a message of the model and the call that it answered; see Call.
 func (c *Conversation) Sampled(m formats.Message, call formats.Call) int {
-	m.Sampled, m.Call = true, int32(len(c.Calls))
+	c.Call(call)
+	return c.Choice(m)
+}
+
+// Call adds a call, which Choice may answer; its Tools are set to the tools on offer. A call with
+// Target false does not train.
+func (c *Conversation) Call(call formats.Call) {
 	call.Tools = c.tools - 1
 	call.Sampling = cmp.Or(call.Sampling, "{}")
 	c.Calls = append(c.Calls, call)
+}
+
+// Choice adds an answer to the last call.
+func (c *Conversation) Choice(m formats.Message) int {
+	m.Sampled, m.Call = true, int32(len(c.Calls))-1
 	return c.add(&m)
 }
 

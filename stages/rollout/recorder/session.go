@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/completion"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/tree"
@@ -230,19 +229,12 @@ func (s *Session) end(c *call, r *engines.Result) {
 	s.noteLost(c, r.Failure)
 	if r.Failure != nil {
 		recorded.Error = r.Failure.Text
-		countSpent(recorded, r.Answer)
+		r.Answer.CountSpent(recorded)
 		s.keepPaid(c)
 		return
 	}
 	a := r.Answer
-	if a.Model != "" {
-		recorded.Model = a.Model
-	}
-	recorded.PromptTokens, recorded.CompletionTokens = a.Usage.Prompt, a.Usage.Completion
-	recorded.CachedTokens = a.Usage.Cached
-	if len(a.PromptIDs) > 0 && recorded.PromptTokens == 0 {
-		recorded.PromptTokens = int32(len(a.PromptIDs))
-	}
+	a.Describe(recorded)
 	recorded.LogprobsMode = s.recorder.opts.Logprobs[r.Endpoint]
 	if c.earlier == nil {
 		s.checkModel(c, recorded, a)
@@ -302,11 +294,11 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 			choice.NameCalls(strings.TrimPrefix(c.request.ID, "resp_"))
 		}
 		if choice.AmbiguousCalls() {
-			note(recorded, formats.AmbiguousCalls)
+			completion.Note(recorded, formats.AmbiguousCalls)
 		}
 	}
 	if c.target && !a.Usage.Known {
-		note(recorded, formats.NoUsage)
+		completion.Note(recorded, formats.NoUsage)
 	}
 	source, failure := a.KeepTokens()
 	if failure != nil && c.request.NeedsLogprobs {
@@ -325,7 +317,7 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 	}
 	s.tree.AddAnswer(c.path, c.index, a.PromptIDs, choices, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	if recorded.CompletionTokens == 0 && !a.Choices[0].Message.NoTokens() {
-		countSpent(recorded, a)
+		a.CountSpent(recorded)
 	}
 }
 
@@ -337,22 +329,4 @@ func (s *Session) askWholeAfter(r *engines.Result, c *call, f *completion.Failur
 	}
 	s.recorder.engines.RememberRefused(r.Endpoint, c.request, c.request.Streamed())
 	return "; from now on this engine is asked for whole answers, which agents get as streams"
-}
-
-// note adds a member, which is true, to a call's sampling.
-func note(c *formats.Call, name string) {
-	o := append(jsontext.ParseObject([]byte(c.Sampling)), jsontext.Member{Key: name, Raw: []byte("true")})
-	slices.SortFunc(o, func(a, b jsontext.Member) int { return cmp.Compare(a.Key, b.Key) })
-	c.Sampling = string(o.Bytes())
-}
-
-// countSpent estimates, for budgets, the tokens of an answer without usage: the
-// engine did not report it, or its stream broke off.
-func countSpent(recorded *formats.Call, a *completion.Answer) {
-	if a == nil {
-		return
-	}
-	recorded.PromptTokens, recorded.CompletionTokens = a.Usage.Prompt, a.Usage.Completion
-	recorded.PromptTokens = cmp.Or(recorded.PromptTokens, int32(len(a.PromptIDs)))
-	recorded.CompletionTokens = cmp.Or(recorded.CompletionTokens, a.CountTokens())
 }

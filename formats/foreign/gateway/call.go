@@ -1,0 +1,193 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
+)
+
+// call is one call of a log.
+type call struct {
+	id       string // the log's own; "" for none
+	api      *apis.API
+	request  jsontext.Object     // the body
+	tools    []byte              // on offer, where the log does not have them as the API does; nil: those of the body
+	answer   received            // what came back
+	failure  *completion.Failure // as the log has it; nil for none
+	times    importers.Times
+	endpoint string
+	cached   bool   // no engine was asked
+	noTokens string // why the log has no tokens of the answer, where that is known
+	meta     importers.Metadata
+}
+
+// item returns the call as a row.
+func (c *call) item() importers.Item {
+	q, err := apis.ParseRequest(c.api, c.request.Bytes(), &apis.StoredResponses{})
+	if err != nil {
+		must.Fail("its request cannot be read as one of %s: %v", c.api.Name, err)
+	}
+	d := importers.Draft{Meta: c.meta, Times: c.times}
+	if d.Offer(q.Tools); c.tools != nil {
+		d.Offer(value.Tools(c.tools))
+	}
+	for _, m := range q.Messages {
+		d.Input(m)
+	}
+	made := formats.Call{Model: q.Model, Sampling: sampling(q), Target: !c.cached, Endpoint: address(c.endpoint), Attempts: 1}
+	if c.cached {
+		made.Attempts = 0
+	}
+	if t := c.times; t.Began != 0 {
+		made.LatencyMS = (t.Done - t.Began) / 1000
+	}
+	a, failure := c.read(q)
+	x := importers.Item{}
+	if failure != nil {
+		a.CountSpent(&made)
+		made.Error = failure.Text
+		d.Call(made)
+	} else {
+		failure = addAnswer(&d, c, q, a, made)
+	}
+	d.Into(&x.Row)
+	x.Row.TrajectoryID = c.id
+	if failure != nil {
+		importers.Fail(&x.Row, failure.Class, failure.Text)
+	}
+	return x
+}
+
+// read returns the answer of a call, or the reason why it has none; then the answer is what came of it, or nil.
+func (c *call) read(q *apis.Request) (*completion.Answer, *completion.Failure) {
+	if c.failure != nil {
+		return nil, c.failure
+	}
+	if c.answer.data == nil {
+		return nil, &completion.Failure{Class: outcomes.FailEngine, Text: "the log has no response to it"}
+	}
+	a, err := c.answer.api.ReadAnswer(c.answer.data, c.answer.stream, q.Choices)
+	failure := (*completion.Failure)(nil)
+	if err != nil && !errors.As(err, &failure) {
+		must.Fail("its response cannot be read: %v", err)
+	}
+	return a, failure
+}
+
+// addAnswer adds a call that was answered, and returns why its row is not fit for training, as the recorder decides it.
+func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answer, made formats.Call) *completion.Failure {
+	a.Describe(&made)
+	if !a.Usage.Known && made.Target {
+		completion.Note(&made, formats.NoUsage)
+	}
+	slices.SortStableFunc(a.Choices, func(x, y *completion.Choice) int { return cmp.Compare(x.Index, y.Index) })
+	for _, choice := range a.Choices {
+		if q.API.Translated() {
+			choice.NameCalls(c.id)
+		}
+		if choice.AmbiguousCalls() {
+			completion.Note(&made, formats.AmbiguousCalls)
+		}
+	}
+	source, failure := a.KeepTokens()
+	if made.CompletionTokens == 0 && !a.Choices[0].Message.NoTokens() {
+		a.CountSpent(&made)
+	}
+	d.Source = source
+	d.Call(made)
+	at := d.Last()
+	for k, choice := range a.Choices {
+		m := choice.Message
+		m.PromptDeltaIDs = a.PromptIDs
+		if a.PromptIDs == nil {
+			m.PromptDeltaIDs = q.PromptIDs
+		}
+		if k > 0 {
+			m.Branch = importers.BranchChoice
+		}
+		d.Continue(at)
+		d.Choice(m)
+	}
+	if failure != nil && failure.Class == outcomes.FailNoLogprobs { // texts are fit for some training
+		d.Meta.Add("no_tokens", importers.Quote(cmp.Or(c.noTokens, failure.Text)))
+		failure = nil
+	}
+	reason := a.Choices[0].Message.FinishReason
+	if failure == nil && outcomes.Finish(reason, nil) == outcomes.FinishFailed {
+		failure = &completion.Failure{Class: outcomes.FailUnfinished, Text: "the model did not end its answer: its finish reason is " +
+			string(importers.Quote(reason))}
+	}
+	return failure
+}
+
+// parameters are the members of a request that decide how a model samples. Others may name a person.
+var parameters = strings.Fields(`api tools_left_out constrained_by temperature top_p top_k min_p typical_p n best_of max_tokens
+	max_completion_tokens min_tokens stop stop_token_ids ignore_eos seed frequency_penalty presence_penalty repetition_penalty logit_bias
+	response_format tool_choice parallel_tool_calls reasoning_effort thinking verbosity chat_template_kwargs structured_outputs guided_json
+	guided_regex guided_choice guided_grammar json_schema regex ebnf structural_tag grammar echo suffix`)
+
+func sampling(q *apis.Request) string {
+	o := jsontext.ParseObject([]byte(q.Sampling(&apis.Defaults{})))
+	return jsontext.Compact(slices.DeleteFunc(o, func(f jsontext.Member) bool { return !slices.Contains(parameters, f.Key) }).Bytes())
+}
+
+// address returns a URL without what may be a key.
+func address(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+const year2100 = 4.1e9
+
+// micros reads a time by its type: a number of seconds since 1970, or a text of ISO 8601.
+func micros(field string, v []byte) int64 {
+	switch {
+	case len(v) == 0 || string(v) == "null":
+		return 0
+	case v[0] == '"':
+		if t := value.Micros(v); t != 0 {
+			return t
+		}
+		must.Fail("%s is %s, not a time of ISO 8601", field, importers.Brief(v))
+	}
+	seconds := *must.Number(field, v)
+	if seconds <= 0 || seconds > year2100 {
+		must.Fail("%s is %s, not a number of seconds since 1970", field, importers.Brief(v))
+	}
+	return int64(math.Round(seconds * 1e6))
+}
+
+// span reads when a call began and ended.
+func span(o jsontext.Object, began, done string) importers.Times {
+	t := importers.Times{Began: micros(began, o.Get(began)), Done: micros(done, o.Get(done))}
+	if t.Began != 0 && t.Done != 0 && t.Done < t.Began {
+		must.Fail("%s is before %s", done, began)
+	}
+	t.Done = cmp.Or(t.Done, t.Began)
+	return t
+}
+
+// refusedBy returns the failure of an error with an HTTP status; 0 for none.
+func refusedBy(status int64, text string) *completion.Failure {
+	class := outcomes.FailEngine
+	if status >= 400 && status < 500 && status != 408 && status != 425 && status != 429 {
+		class = outcomes.FailEngineRefused
+	}
+	return &completion.Failure{Class: class, Text: cmp.Or(text, "the log has no text of the error")}
+}

@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/completion"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// LiteLLM reads what LiteLLM's proxy logs: its StandardLoggingPayload as callbacks, generic_api and the S3 loggers
+// write it, rows of LiteLLM_SpendLogs with their requests, and the chunks of streams that a callback kept.
+//
+// A row's id is litellm_call_id, which all tries of a request share. The trace_id is the agent's session only where the
+// agent gave one, and else new with each call; so it is in metadata, for --merge-by, and joins nothing by itself.
+//
+// A record of a stream has neither ids nor logprobs. They are in the chunks of the callback of the guide, which are read
+// beside it: those of calls.jsonl are in calls.chunks.jsonl.
+var LiteLLM = importers.Format{
+	Name:       "litellm",
+	Help:       "request logs of LiteLLM's proxy: of a callback, generic_api, its S3 loggers or its table of spend logs",
+	Spec:       "BerriAI/litellm: litellm/types/utils.py (StandardLoggingPayload), litellm/proxy/schema.prisma (LiteLLM_SpendLogs)",
+	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
+	Skip:       isChunks,
+	Companions: "*" + chunksMark + "*",
+	Records:    withChunks,
+}.ParsedBy(parseLiteLLM)
+
+func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
+	o := value.Object(r, r.Data)
+	if o.Has("standard_logging_object") {
+		o = must.Object("standard_logging_object", o.Get("standard_logging_object"))
+	}
+	var c call
+	switch chunks := value.Context(r); {
+	case o.Has("model_parameters") && o.Has("messages"):
+		c = logged(r, o)
+		if chunks != nil && c.failure == nil {
+			c.answer = streamed(chunks, &c)
+		}
+	case o.Has("proxy_server_request"):
+		c = spent(o)
+	case o.Has("chunks"):
+		c = call{request: body("request", o.Get("request"))}
+		c.answer, c.api = streamed(o, &c), apis.Chat
+	case jsontext.Unquote(o.Get("event")) == "proxy_failure":
+		must.Fail("it is the line of a failure hook, which has no request; the failure's own record has it")
+	default:
+		must.Fail("it is not a StandardLoggingPayload: it has no messages and model_parameters")
+	}
+	c.id = must.Text("litellm_call_id", o.Get("litellm_call_id"))
+	c.keep(r, o)
+	return []importers.Item{c.item()}, nil
+}
+
+// kept are the members of a record that describe the call, and no person.
+var kept = []string{"trace_id", "call_type", "model_group", "custom_llm_provider", "response_cost", "spend", "session_id"}
+
+// keep keeps what has no column.
+func (c *call) keep(r *importers.Record, o jsontext.Object) {
+	for _, name := range kept {
+		if v := o.Get(name); string(v) != `""` {
+			c.meta.Add(name, v)
+		}
+	}
+	if c.cached = jsontext.IsTrue(o.Get("cache_hit")) || jsontext.Unquote(o.Get("cache_hit")) == "True"; c.cached {
+		c.meta.Add("cache_hit", []byte("true"))
+	}
+	c.endpoint = must.Text("api_base", o.Get("api_base"))
+}
+
+// logged reads a StandardLoggingPayload.
+func logged(r *importers.Record, o jsontext.Object) call {
+	kind := must.Text("call_type", o.Get("call_type"))
+	refuseRedacted(o)
+	c := call{times: span(o, "startTime", "endTime"), answer: receive("response", o.Get("response"))}
+	if callTypes[kind] == nil {
+		must.Fail("its call_type is %q, not a call of a model for text", kind)
+	}
+	c.ask(r, callTypes[kind], o)
+	stream := jsontext.IsTrue(o.Get("stream")) || jsontext.IsTrue(c.request.Get("stream"))
+	if stream {
+		c.noTokens = "LiteLLM's record of a stream has neither token ids nor logprobs; its chunks have them"
+	}
+	switch status := must.Text("status", o.Get("status")); status {
+	case "success":
+	case "failure":
+		c.failure = failureOf(o)
+		if stream {
+			c.failure.Text += " (LiteLLM's record has no text of a stream that broke off)"
+		}
+	default:
+		must.Fail(`its status is %q, neither "success" nor "failure"`, status)
+	}
+	return c
+}
+
+// callTypes are the APIs of LiteLLM's calls.
+var callTypes = map[string]*apis.API{"completion": apis.Chat, "acompletion": apis.Chat, "text_completion": apis.Completions,
+	"atext_completion": apis.Completions, "responses": apis.Responses, "aresponses": apis.Responses, "anthropic_messages": apis.Messages}
+
+// ask sets the request that LiteLLM took apart.
+func (c *call) ask(r *importers.Record, api *apis.API, o jsontext.Object) {
+	prompt, list := "messages", must.List("messages", o.Get("messages"))
+	first := jsontext.Object(nil)
+	for m := range jsontext.Elements(list) {
+		first = jsontext.ParseObject(m)
+		break
+	}
+	switch c.api = api; api {
+	case apis.Completions:
+		prompt, list = "prompt", first.Get("content")
+	case apis.Responses:
+		prompt = "input"
+	case apis.Messages:
+		if jsontext.Unquote(first.Get("role")) != "system" {
+			r.Lose("messages", "LiteLLM's record of a call of /v1/messages leaves out its system prompt")
+		}
+	}
+	model := cmp.Or(must.Text("model_group", o.Get("model_group")), must.Text("model", o.Get("model")))
+	c.request = jsontext.Object{{Key: "model", Raw: importers.Quote(model)}, {Key: prompt, Raw: value.OrNull(list)}}
+	for _, f := range must.Object("model_parameters", o.Get("model_parameters")) {
+		switch {
+		case f.Key == "model" || f.Key == prompt:
+		case f.Key == "tools" && c.api == apis.Messages: // those of the API that it called
+			c.tools = f.Raw
+		default:
+			c.request.Set(f.Key, f.Raw)
+		}
+	}
+}
+
+const redacted = "redacted-by-litellm"
+
+// refuseRedacted refuses a record of which LiteLLM took the texts.
+func refuseRedacted(o jsontext.Object) {
+	texts := [][]byte{o.Get("messages"), jsontext.ParseObject(o.Get("response")).Get("text")}
+	for m := range jsontext.Elements(o.Get("messages")) {
+		texts = append(texts, jsontext.ParseObject(m).Get("content"))
+	}
+	for choice := range jsontext.Elements(jsontext.ParseObject(o.Get("response")).Get("choices")) {
+		texts = append(texts, jsontext.ParseObject(jsontext.ParseObject(choice).Get("message")).Get("content"))
+	}
+	if slices.ContainsFunc(texts, func(v []byte) bool { return jsontext.Unquote(v) == redacted }) {
+		must.Fail("LiteLLM redacted its messages (turn_off_message_logging): no turns are left to import")
+	}
+}
+
+// failureOf reads why a call failed. Its code is the engine's own word for the error, where it has one.
+func failureOf(o jsontext.Object) *completion.Failure {
+	info := must.Object("error_information", o.Get("error_information"))
+	status := int64(0)
+	for _, text := range []string{jsontext.Unquote(info.Get("error_code")), jsontext.Unquote(info.Get("normalized_error"))} {
+		if digits, _, _ := strings.Cut(text, "_"); status == 0 && len(digits) == 3 {
+			if n := completion.ParseCount([]byte(digits)); n > 0 {
+				status = int64(n)
+			}
+		}
+	}
+	return refusedBy(status, cmp.Or(must.Text("error_str", o.Get("error_str")), jsontext.Unquote(info.Get("error_message"))))
+}
+
+// spent reads a row of LiteLLM_SpendLogs, which has the request as it came if LiteLLM was told to store it.
+func spent(o jsontext.Object) call {
+	request := o.Get("proxy_server_request")
+	if v := jsontext.Compact(request); v == "{}" || v == `"{}"` {
+		must.Fail("it has no request: LiteLLM stores them with store_prompts_in_spend_logs")
+	}
+	c := call{times: span(o, "startTime", "endTime"), request: body("proxy_server_request", request)}
+	if jsontext.Unquote(o.Get("response")) != "{}" {
+		c.answer = receive("response", o.Get("response"))
+	}
+	if status := must.Text("status", o.Get("status")); status == "failure" {
+		c.failure = refusedBy(0, jsontext.Unquote(jsontext.ParseObject(o.Get("metadata")).Get("error_information")))
+	}
+	if c.api = callTypes[must.Text("call_type", o.Get("call_type"))]; c.api == nil {
+		c.api = apiOf("", c.request, c.answer.api)
+	}
+	return c
+}
