@@ -143,6 +143,27 @@ func sampling(q *apis.Request) string {
 	return jsontext.Compact(slices.DeleteFunc(o, func(f jsontext.Member) bool { return !slices.Contains(parameters, f.Key) }).Bytes())
 }
 
+// keepNamed keeps the members of a record that the user names by their paths.
+func (c *call) keepNamed(r *importers.Record, o jsontext.Object) {
+	if r.Options == nil {
+		return
+	}
+	for _, name := range r.Keep {
+		within, v := o, []byte(nil)
+		for key := range strings.SplitSeq(name, ".") {
+			v = within.Get(key)
+			within = jsontext.ParseObject(v)
+		}
+		if v == nil {
+			continue
+		}
+		if c.meta.Add(name, v); r.Kept == nil {
+			r.Kept = map[string]bool{}
+		}
+		r.Kept[name] = true
+	}
+}
+
 // address returns a URL without what may be a key.
 func address(text string) string {
 	u, err := url.Parse(text)

@@ -28,6 +28,7 @@ var LiteLLM = importers.Format{
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
 	Skip:       isChunks,
 	Companions: "*" + chunksMark + "*",
+	Log:        true,
 	Records:    withChunks,
 }.ParsedBy(parseLiteLLM)
 
@@ -72,6 +73,7 @@ func (c *call) keep(r *importers.Record, o jsontext.Object) {
 		c.meta.Add("cache_hit", []byte("true"))
 	}
 	c.endpoint = must.Text("api_base", o.Get("api_base"))
+	c.keepNamed(r, o)
 }
 
 // logged reads a StandardLoggingPayload.

@@ -28,6 +28,7 @@ var Calls = importers.Format{
 	},
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
 	Columns:    true,
+	Log:        true,
 	Records:    importers.Rows,
 }.ParsedBy(parsePlain)
 
@@ -46,6 +47,7 @@ func parsePlain(r *importers.Record) ([]importers.Item, error) {
 	if session := must.ID("session", get("session")); session != "" {
 		c.meta.Add("session", importers.Quote(session))
 	}
+	c.keepNamed(r, o)
 	return []importers.Item{c.item()}, nil
 }
 
