@@ -23,7 +23,7 @@ func Import(ctx context.Context, o ImportOptions) (ImportReport, error) {
 	if err != nil {
 		return ImportReport{}, err
 	}
-	source, outcome, shard, err := o.attempt(ctx, spec, false)
+	source, outcome, shard, err := o.attempt(ctx, spec, o.Merge == MergeCalls)
 	if errors.Is(err, errScattered) {
 		o.Logger().Info("import: " + errScattered.Error() + " in the source; it is read again and sorted")
 		source, outcome, shard, err = o.attempt(ctx, spec, true)

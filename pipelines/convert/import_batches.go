@@ -3,6 +3,7 @@ package convert
 import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/pipelines/convert/calls"
 )
 
 // parsed is a record with its rows.
@@ -18,6 +19,7 @@ type row struct {
 	own      string // the source's id, else a digest of the content
 	size     int    // about so many bytes
 	redacted redaction.Counts
+	call     *calls.Call // that it is, if calls are merged
 }
 
 // A batch of records is converted at once. The records of a batch have about so

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/convert/calls"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -33,10 +34,13 @@ type check struct {
 	losses   map[string]int64
 	redacted redaction.Counts
 	account  importers.Account
-	withheld int64 // members
+	withheld int64            // members
 	leftOut  map[string]int64 // members about end users, by name
 	unkept   []string         // names of --keep-metadata that no record had so far
 	nulls    int64            // that were left out
+
+	joiner *calls.Joiner // nil if no calls are merged
+	merged Merged
 
 	lastGroup string
 	last      struct { // what it is the id of
@@ -49,6 +53,9 @@ type check struct {
 func newCheck(o *ImportOptions) *check {
 	c := &check{o: o, losses: map[string]int64{}, leftOut: map[string]int64{}, unkept: slices.Clone(o.Keep)}
 	c.source = validate.NewSourceCheck(o.Spill.Dir, min(sorterMemory, o.Spill.Memory))
+	if o.Merge == MergeCalls {
+		c.joiner = calls.NewJoiner(calls.Options{ByTime: o.MergeByTime, Dir: o.Spill.Dir, Memory: o.Spill.Memory})
+	}
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)
 		maps.DeleteFunc(c.unseen, func(name, _ string) bool { return importers.IsRole(name) })
@@ -56,7 +63,12 @@ func newCheck(o *ImportOptions) *check {
 	return c
 }
 
-func (c *check) close() { _ = c.source.Close() } // its content is no longer needed
+func (c *check) close() {
+	_ = c.source.Close() // its content is no longer needed
+	if c.joiner != nil {
+		_ = c.joiner.Close()
+	}
+}
 
 // sorterMemory is the memory for a sorter of the checks: they have at most three.
 const sorterMemory = 16 << 20
@@ -83,6 +95,9 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error,
 			}
 			return c.added, done()
 		})
+	if err == nil && c.joiner != nil {
+		err = c.merge(ctx, add)
+	}
 	if err != nil || c.records == 0 {
 		return err
 	}
@@ -143,20 +158,32 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
+		if r.call != nil {
+			if err := c.joiner.Add(r.call); err != nil {
+				return err
+			}
+		}
 		if !c.o.inShard(r) {
 			continue
 		}
 		c.redacted.Add(r.redacted)
-		at := validate.Source{File: name, Line: int64(p.Line), Record: p.Row, ID: r.Row.TrajectoryID, Preferred: preferred(r)}
-		if err := c.source.Add(c.group(&r.Row), at, &r.Row); err != nil {
-			return err
+		if r.call != nil {
+			continue
 		}
-		c.added++
-		if err := add(ctx, r); err != nil {
+		if err := c.row(ctx, r, p.source(name, r), add); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// row passes a row on.
+func (c *check) row(ctx context.Context, r *row, at validate.Source, add func(context.Context, *row) error) error {
+	if err := c.source.Add(c.group(&r.Row), at, &r.Row); err != nil {
+		return err
+	}
+	c.added++
+	return add(ctx, r)
 }
 
 // maxNames is how many names of the source the report lists, of each kind.
@@ -210,6 +237,7 @@ func (c *check) refuse(file int, place string, err error) {
 func (c *check) count(facts map[string]float64) {
 	if c.o.Out.Shard.Of().Index == 0 {
 		facts[factRecords], facts[factRefused] = float64(c.records), float64(c.refused)
+		c.merged.facts(facts)
 	}
 	facts[factLosses], facts[factRedactions] = float64(sum(c.losses)), float64(c.redacted.Total())
 }
@@ -226,5 +254,5 @@ func (c *check) report() (Source, error) {
 	found, err := c.source.Report()
 	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken,
 		Losses: c.losses, Redacted: c.redacted, Withheld: c.withheld, LeftOut: c.leftOut, Unkept: c.unkept, Nulls: c.nulls,
-		Members: c.account.Members(c.o.ShowValues)}, err
+		Merged: c.merged.known(), Members: c.account.Members(c.o.ShowValues)}, err
 }

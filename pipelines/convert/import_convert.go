@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // convert converts the records of a batch.
@@ -26,19 +27,19 @@ func (o *ImportOptions) convert(b *batch, h *hasher, account *importers.Account)
 			free = make([]row, n)
 		}
 		p.rows, free = free[:n:n], free[n:]
-		if p.Err = o.rows(p, h); p.Err != nil {
+		if p.Err = o.rows(p, h, o.Files[b.file].URI); p.Err != nil {
 			p.rows = nil
 		}
 	}
 }
 
 // rows makes the rows of a record: its items with what decides their ids and groups.
-func (o *ImportOptions) rows(p *parsed, h *hasher) error {
+func (o *ImportOptions) rows(p *parsed, h *hasher, file string) error {
 	out := p.rows
 	for i := range p.Items {
 		r := &out[i]
 		r.Item, r.size = &p.Items[i], len(p.Data)
-		if o.Train == TrainLast {
+		if o.Train == TrainLast && o.Merge == MergeNone {
 			trainLast(&r.Row)
 			if err := importers.Finish(r.Item); err != nil {
 				return err
@@ -52,6 +53,12 @@ func (o *ImportOptions) rows(p *parsed, h *hasher) error {
 		if err := o.identify(r, h, p.Data); err != nil {
 			return err
 		}
+		if o.Merge == MergeCalls {
+			if err := o.call(r, p.Data, p.source(file, r)); err != nil {
+				return err
+			}
+			continue
+		}
 		if r.Pair == importers.Rejected && i > 0 && out[i-1].Pair == importers.Chosen {
 			r.Row.ExampleID = out[i-1].Row.ExampleID // a preference is one group
 		}
@@ -60,6 +67,11 @@ func (o *ImportOptions) rows(p *parsed, h *hasher) error {
 		}
 	}
 	return nil
+}
+
+// source returns where a row comes from.
+func (p *parsed) source(file string, r *row) validate.Source {
+	return validate.Source{File: file, Line: int64(p.Line), Record: p.Row, ID: r.Row.TrajectoryID, Preferred: preferred(r)}
 }
 
 // oversize returns the column of a row that no dataset can hold, if there is

@@ -17,13 +17,9 @@ var errNoID = errors.New("the row has no id to look up in the id file")
 // identify sets the example of a row, and what its id is made from.
 func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {
 	t := &r.Row
-	if r.Epoch != nil {
-		t.Epoch = *r.Epoch
-	} else if o.Epoch != nil {
-		t.Epoch = int32(*o.Epoch)
-	}
-	if r.own = t.TrajectoryID; r.own == "" {
-		r.own = h.digest(t, len(t.Messages))
+	o.epoch(r)
+	if r.own = t.TrajectoryID; r.own == "" && o.Merge == MergeNone {
+		r.own = h.digest(t, len(t.Messages), "")
 	}
 	switch by := o.GroupBy; {
 	case o.Groups != nil:
@@ -37,7 +33,9 @@ func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {
 		t.ExampleID = id
 	case by == GroupByID && t.ExampleID != "":
 	case by == GroupByID || by == GroupByPrompt:
-		t.ExampleID = h.digest(t, prompt(t))
+		if t.ExampleID = ""; o.Merge == MergeNone { // of calls it is that of the first prompt
+			t.ExampleID = h.digest(t, prompt(t), "")
+		}
 	default:
 		v := find(r.Item, record, by)
 		if v == nil {
@@ -80,8 +78,17 @@ func find(x *importers.Item, record []byte, path string) []byte {
 	return nil
 }
 
-// digest returns 24 hex digits of a hash over the first n messages, as a model would see them.
-func (h *hasher) digest(t *formats.Trajectory, n int) string {
+// epoch sets the epoch of a row.
+func (o *ImportOptions) epoch(r *row) {
+	if r.Epoch != nil {
+		r.Row.Epoch = *r.Epoch
+	} else if o.Epoch != nil {
+		r.Row.Epoch = int32(*o.Epoch)
+	}
+}
+
+// digest returns 24 hex digits of a hash over the first n messages and tools, as a model would see them.
+func (h *hasher) digest(t *formats.Trajectory, n int, tools string) string {
 	h.buf = h.buf[:0]
 	for i := range t.Messages[:n] {
 		m := &t.Messages[i]
@@ -96,6 +103,7 @@ func (h *hasher) digest(t *formats.Trajectory, n int) string {
 		}
 		h.buf = append(h.buf, byte(len(m.ToolCalls)), byte(m.Parent), byte(m.Parent>>8))
 	}
+	h.buf = append(h.buf, tools...)
 	sum := xxh3.Hash128(h.buf).Bytes()
 	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
@@ -120,5 +128,8 @@ func (r *row) key() key {
 // inShard reports whether an example belongs to the shard.
 func (o *ImportOptions) inShard(r *row) bool {
 	s := o.Out.Shard.Of()
+	if r.call != nil { // what is counted of all calls, one shard counts
+		return s.Index == 0
+	}
 	return s.Count == 1 || xxh3.HashString(r.Row.ExampleID)%uint64(s.Count) == uint64(s.Index)
 }

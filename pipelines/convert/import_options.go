@@ -32,7 +32,11 @@ type ImportOptions struct {
 	Redact *redaction.Rules // applied to every row; nil: those of keys for a log, none for other formats
 	Keep   []string         // of a log: names of members about end users that stay in metadata
 
-	Spill stages.Spill // for groups whose rows are not adjacent
+	Merge       Merge  // default MergeNone
+	MergeBy     string // field of the calls of one attempt; "": their messages link them
+	MergeByTime bool   // decides which of several equal answers a call continues
+
+	Spill stages.Spill // for calls that are merged, and for groups whose rows are not adjacent
 
 	Run, Root string // of the rows; the run's folder, where its id is
 }
@@ -69,7 +73,9 @@ const (
 )
 
 // ImportDefaults returns the options at their defaults.
-func ImportDefaults() ImportOptions { return ImportOptions{GroupBy: GroupByID, Train: TrainAll} }
+func ImportDefaults() ImportOptions {
+	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone}
+}
 
 // Declare declares the user's options, except the files.
 func (o *ImportOptions) Declare(d *plugin.Declarer) {
@@ -93,5 +99,6 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Strings(&o.Keep, "keep-metadata",
 		"keep a log's members with this `NAME`, such as user.id, in the metadata; without it, those that hold an end user's id, name or address are left out").
 		ID("keep-metadata")
+	o.declareMerge(d)
 	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").DefaultShown("0")
 }

@@ -33,6 +33,7 @@ type Source struct {
 	LeftOut  map[string]int64   `json:"left_out,omitempty"`      // of a log: members that hold an end user's id, name or address, by name
 	Unkept   []string           `json:"not_kept,omitempty"`      // names of --keep-metadata that none of them has
 	Nulls    int64              `json:"nulls_dropped,omitempty"` // members that Parquet, Arrow or datasets gave to objects of other rows
+	Merged   *Merged            `json:"merged,omitempty"`        // nil unless calls were merged
 	Members  []importers.Member `json:"members,omitempty"`       // of the whole source: what became of each
 }
 
@@ -60,7 +61,7 @@ func report(result shards.Result, outcome shards.Outcome) stages.Report {
 	r.Message = plural.Of(r.Rows, "trajectory")
 	for _, x := range []struct{ fact, text string }{
 		{factRefused, "%s dropped"}, {factLosses, "%s dropped"}, {factRedactions, "%s"}, {factPairs, "%s"},
-		{factLabels, "%s"},
+		{factLabels, "%s"}, {factMergedCalls, "from %s"}, {factAmbiguous, "%s"}, {factGaps, "%s"},
 	} {
 		if n := int64(r.Facts[x.fact]); n > 0 {
 			r.Message += "; " + fmt.Sprintf(x.text, plural.Of(n, nouns[x.fact]))
@@ -71,4 +72,4 @@ func report(result shards.Result, outcome shards.Outcome) stages.Report {
 
 // nouns are the words for facts in messages.
 var nouns = map[string]string{factRefused: "record", factLosses: "part", factRedactions: "redaction", factPairs: "preference",
-	factLabels: "label"}
+	factLabels: "label", factMergedCalls: "call", factAmbiguous: "ambiguous call", factGaps: "gap"}

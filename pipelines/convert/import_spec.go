@@ -37,7 +37,7 @@ func (o *ImportOptions) Validate() error {
 	if o.Epoch != nil && (*o.Epoch < 0 || *o.Epoch > math.MaxInt32) {
 		return fault.Errorf(fault.Usage, "epochs count from 0", "import: there is no epoch %d", *o.Epoch)
 	}
-	if err := o.validateLog(); err != nil {
+	if err := cmp.Or(o.validateLog(), o.validateMerge()); err != nil {
 		return err
 	}
 	known := make([]string, len(o.Format.Fields))

@@ -42,6 +42,7 @@ func (r *Source) writeSource(w io.Writer) {
 	if n := r.RefusedRecords + r.BrokenFiles - int64(len(r.Refused)); n > 0 {
 		fmt.Fprintf(w, "  and %d more\n", n)
 	}
+	r.Merged.write(w)
 	table(w, "cannot be represented", r.Losses)
 	r.writeMembers(w)
 	table(w, "left out: they hold an end user's id, name or address (--keep-metadata NAME keeps one)", r.LeftOut)

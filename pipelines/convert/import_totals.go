@@ -7,13 +7,17 @@ import (
 
 // The facts of an import.
 const (
-	factRecords    = "records"     // of the source, in all shards
-	factRefused    = "refused"     // records that were dropped, in all shards
-	factLosses     = "losses"      // parts of the shard's rows that were dropped
-	factRedactions = "redactions"  // texts of the shard's rows that were removed
-	factPairs      = "pairs"       // preferences of the source
-	factLabels     = "labels"      // labels of the source
-	factUnpaired   = "pairs_unfit" // preferences whose prompts differ, which _pairs cannot hold
+	factRecords     = "records"          // of the source, in all shards
+	factRefused     = "refused"          // records that were dropped, in all shards
+	factLosses      = "losses"           // parts of the shard's rows that were dropped
+	factRedactions  = "redactions"       // texts of the shard's rows that were removed
+	factPairs       = "pairs"            // preferences of the source
+	factLabels      = "labels"           // labels of the source
+	factMergedCalls = "merged_calls"     // rows that were calls, in all shards
+	factCopies      = "merged_copies"    // of them that are copies or tries of others
+	factAmbiguous   = "merged_ambiguous" // calls that several attempts could have made
+	factGaps        = "merged_gaps"      // trajectories that begin after a call that is missing
+	factUnpaired    = "pairs_unfit"      // preferences whose prompts differ, which _pairs cannot hold
 )
 
 // totals counts the rows by status and failure class, and adds up their calls.

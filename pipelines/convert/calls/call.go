@@ -56,6 +56,7 @@ type stored struct {
 // why the item is not a single call.
 func New(item importers.Item, by string, at validate.Source) (*Call, error) {
 	c := &Call{Item: item, By: by, At: at}
+	c.Item.Whole = "" // it was for finding By
 	if err := c.single(); err != nil {
 		return nil, err
 	}

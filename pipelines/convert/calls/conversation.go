@@ -19,6 +19,13 @@ type Conversation struct {
 	Class     string  // why it is a failed row: a class of failures, or ""
 	Gap       bool    // a call is missing before its first
 	Resampled bool    // several answers to the first prompt of its attempt were continued
+	Size      int     // about so many bytes
+}
+
+// Prompt returns how many messages the prompt of the first call has, which are the first of the trajectory.
+func (c *Conversation) Prompt() int {
+	prompt, _ := c.Calls[0].split()
+	return len(prompt)
 }
 
 // builder builds a trajectory as the recorder does: prompts are added when calls begin, answers when they end.

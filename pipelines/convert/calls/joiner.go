@@ -204,6 +204,7 @@ func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield f
 		if call.flags&ambiguous != 0 {
 			c.Class = outcomes.FailAmbiguousMerge
 		}
+		c.Size = max(c.Size, len(x.Value))
 		c.Gap, c.Resampled = c.Gap || call.flags&afterGap != 0, c.Resampled || call.flags&resampled != 0
 		c.Calls = append(c.Calls, call)
 	}

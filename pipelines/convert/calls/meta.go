@@ -10,14 +10,14 @@ import (
 
 // What the flags of a call say.
 const (
-	answered  = 1 << iota
-	known     // calls with the same Own are the same
-	named     // Own is of an id: calls with it are tries of one call
-	ambiguous // it becomes a failed row
-	afterGap  // a call is missing before it
-	beforeGap // a call is missing after it
+	answered    = 1 << iota
+	known       // calls with the same Own are the same
+	named       // Own is of an id: calls with it are tries of one call
+	ambiguous   // it becomes a failed row
+	afterGap    // a call is missing before it
+	beforeGap   // a call is missing after it
 	contradicts // its id has other answers
-	resampled // several answers to the first prompt of its attempt were continued
+	resampled   // several answers to the first prompt of its attempt were continued
 )
 
 // meta is what is held of a call to link it.

@@ -1,0 +1,178 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/convert/calls"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// Merge is which rows become one trajectory.
+type Merge string
+
+// The choices of rows that are merged.
+const (
+	MergeNone  Merge = "none"
+	MergeCalls Merge = "calls" // rows are calls of attempts
+)
+
+// declareMerge declares how rows that are single calls become trajectories.
+func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
+	plugin.Choice(d, &o.Merge, "merge",
+		"merge rows that are single `CALLS`, each with the whole history before it, as gateways and traces log them, into the trajectories that they "+
+			"are parts of: none, or calls. A call continues the longest answer with which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
+	d.String(&o.MergeBy, "merge-by",
+		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it is searched as those of --group-by are").
+		ID("merge-by").Common()
+	d.Bool(&o.MergeByTime, "merge-by-time",
+		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had ended and that no other call continues; "+
+			"without it, these calls become failed rows (ambiguous_merge)").ID("merge-by-time")
+}
+
+// validateMerge checks how rows are merged.
+func (o *ImportOptions) validateMerge() error {
+	o.Merge = cmp.Or(o.Merge, MergeNone)
+	switch {
+	case o.Merge == MergeNone && (o.MergeBy != "" || o.MergeByTime):
+		return fault.Errorf(fault.Usage, "add --merge calls", "import: --merge-by and --merge-by-time say how calls are merged")
+	case o.Merge == MergeCalls && o.MergeBy == "" && o.Out.Shard.Of().Count > 1:
+		return fault.Errorf(fault.Usage, "name the field of an attempt with --merge-by, or leave --shard out",
+			"import: calls that only their messages link cannot be divided among shards")
+	}
+	return nil
+}
+
+// call makes the call that a row is.
+func (o *ImportOptions) call(r *row, record []byte, at validate.Source) (err error) {
+	by := ""
+	if o.MergeBy != "" {
+		if v := find(r.Item, record, o.MergeBy); v != nil {
+			by = jsontext.Compact(v)
+		} else if !o.Lossy {
+			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --merge-by", o.MergeBy)
+		}
+	}
+	if r.call, err = calls.New(*r.Item, by, at); err != nil {
+		return fmt.Errorf("for --merge calls: %w", err)
+	}
+	return nil
+}
+
+// merge passes the trajectories on that the calls are parts of.
+func (c *check) merge(ctx context.Context, add func(context.Context, *row) error) error {
+	h := &hasher{}
+	for v, err := range c.joiner.Conversations(ctx) {
+		if err != nil {
+			return err
+		}
+		at := v.Calls[0].At
+		at.ID = ""
+		record := importers.Record{Row: at.Record, Line: int(at.Line)}
+		r, differ, err := c.o.merged(v, h)
+		if err != nil {
+			return record.Refused(at.File, "", fmt.Errorf("the trajectory that begins there: %w", err))
+		}
+		if !c.o.inShard(r) {
+			continue
+		}
+		for _, what := range differ {
+			c.merged.differs(what, at.File+": "+record.At())
+		}
+		if v.Resampled {
+			c.merged.First = cmp.Or(c.merged.First, v.Calls[0].By)
+		}
+		if err := c.row(ctx, r, at, add); err != nil {
+			return err
+		}
+	}
+	c.merged.Counts = c.joiner.Counts()
+	return nil
+}
+
+// merged makes the row of a conversation.
+func (o *ImportOptions) merged(v *calls.Conversation, h *hasher) (*row, []string, error) {
+	item, differ, err := v.Item()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &row{Item: &item, own: v.ID, size: v.Size}
+	if o.Train == TrainLast {
+		trainLast(&r.Row)
+	}
+	if column, n := oversize(&r.Row, v.Size); column != "" {
+		return nil, nil, fmt.Errorf("column %s has %d bytes, and a dataset holds at most %d in one row", column, n, parquet.MaxColumnBytes)
+	}
+	if r.Row.ExampleID == "" {
+		prompt := v.Prompt()
+		r.Row.ExampleID = h.digest(&r.Row, prompt, chat.ToolSet(&r.Row, r.Row.Calls[0].Tools))
+	}
+	o.epoch(r)
+	return r, differ, nil
+}
+
+// Merged describes what became of calls, of the whole source.
+type Merged struct {
+	calls.Counts
+	Differ   map[string]int64  `json:"differ,omitempty"`    // trajectories whose calls contradict each other, by what they then do not have
+	DifferAt map[string]string `json:"differ_at,omitempty"` // the first of them
+	First    string            `json:"first_resampled,omitempty"`
+}
+
+func (m *Merged) differs(what, at string) {
+	if m.Differ == nil {
+		m.Differ, m.DifferAt = map[string]int64{}, map[string]string{}
+	}
+	if m.Differ[what]++; m.Differ[what] == 1 {
+		m.DifferAt[what] = at
+	}
+}
+
+// known returns m; nil if no calls were merged.
+func (m *Merged) known() *Merged {
+	if m.Calls == 0 {
+		return nil
+	}
+	return m
+}
+
+func (m *Merged) facts(facts map[string]float64) {
+	if m.known() == nil {
+		return
+	}
+	facts[factMergedCalls], facts[factCopies] = float64(m.Calls), float64(m.Copies)
+	facts[factAmbiguous], facts[factGaps] = float64(m.Ambiguous), float64(m.Gaps)
+}
+
+// write writes what became of calls.
+func (m *Merged) write(w io.Writer) {
+	if m == nil {
+		return
+	}
+	fmt.Fprintf(w, "%s became %s (%d ambiguous, %s, %s)\n", plural.Of(m.Calls, "call"), plural.Of(m.Conversations, "trajectory"), m.Ambiguous,
+		plural.Of(m.Copies, "copy"), plural.Of(m.Gaps, "gap"))
+	if m.Ambiguous > 0 {
+		fmt.Fprintln(w, "  ambiguous calls are failed rows: --merge-by FIELD names what tells attempts apart, --merge-by-time decides by time")
+	}
+	if m.Gaps > 0 {
+		fmt.Fprintln(w, "  a gap is a call that the log lacks: what follows on it is a trajectory of its own (missing_call in its metadata)")
+	}
+	for _, what := range slices.Sorted(maps.Keys(m.Differ)) {
+		fmt.Fprintf(w, "  the calls of %s differ in the %s; the first: %s\n", plural.Of(m.Differ[what], "trajectory"), what, m.DifferAt[what])
+	}
+	if m.Resampled > 0 {
+		fmt.Fprintf(w, "  of %s of --merge-by several answers to the first prompt were continued, the first %s: is it the field of one attempt?\n",
+			plural.Of(m.Resampled, "value"), m.First)
+	}
+}
