@@ -110,6 +110,7 @@ func TestSecretsAreWithheld(t *testing.T) {
 		{"atif", "atif/tools-1.json", `"agent": {`},
 		{"art", "art/trajectories.jsonl", `"metadata": {`},
 		{"nemo-gym", "gym/blackjack.jsonl", "{"},
+		{"openenv", "openenv/capture.json", `"metadata": {`},
 	} {
 		file, err := os.ReadFile("../../testdata/importers/" + c.path)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/foreign/nemogym"
+	"github.com/rollmill/rollmill/formats/foreign/openenv"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/foreign/sts"
@@ -40,6 +41,7 @@ var Importers = []importers.Format{
 	otel.Importer,
 	gateway.LiteLLM,
 	gateway.Calls,
+	openenv.Importer,
 }
 
 // Exporters lists every format, in the order in which backend file writes those

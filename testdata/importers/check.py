@@ -29,11 +29,11 @@ ROOT = HERE.parents[1]
 MAKERS = [
     ("nat", "nat", "nat"), ("art", "art-0.4.11", "art"), ("art", "art-0.5.17", "art"), ("art", "tinker", "art"), ("verifiers", "verifiers", "verifiers"),
     ("verifiers_results", "verifiers-0.1", "verifiers"), ("inspect", "importers", "inspect"), ("trl", "trainers", "trl"), ("otel", "importers", "otel"),
-    ("atif", "nat", "atif"), ("gym", "importers", "gym"), ("sessions", "data", "sts"), ("cards", "importers", "."),
+    ("atif", "nat", "atif"), ("gym", "importers", "gym"), ("openenv", "openenv", "openenv"), ("sessions", "data", "sts"), ("cards", "importers", "."),
 ]
 # The importer of each folder. The check fails if an importer is neither here nor in EXPORTED.
 IMPORTERS = {
-    "art": "art", "atif": "atif", "gym": "nemo-gym", "inspect": "rows", "nat": "nat", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
+    "art": "art", "atif": "atif", "gym": "nemo-gym", "inspect": "rows", "nat": "nat", "openenv": "openenv", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
     "sts": "sts", "trl": "chat", "verifiers": "verifiers",
 }
 # The exported file of importers that have no folder, and the facts of a message in it.
@@ -151,7 +151,8 @@ def facts(row):
     for m in row["messages"]:
         f = {"parent": m["parent"] if m["parent"] >= 0 else None, "role": m["role"], "content": text(m), "tool_call_id": m["tool_call_id"], "reasoning": m["reasoning"], "sampled": m["sampled"] or None,
              "tool_calls": [{"id": c["id"], "name": c["name"], "arguments": arguments(c["arguments"])} for c in m["tool_calls"]] or None,
-             "tokens": len(m["token_ids"] or m["logprobs"] or []) or None, "logprob_sum": None if m["logprobs"] is None else sum(m["logprobs"])}
+             "tokens": len(m["token_ids"] or m["logprobs"] or []) or None, "ids": m["token_ids"], "delta": m["prompt_delta_ids"],
+             "trained": row["calls"][m["call"]]["target"] if m["sampled"] else None, "logprob_sum": None if m["logprobs"] is None else sum(m["logprobs"])}
         messages.append(f)
     rewards = {r["name"]: r["value"] for r in row["rewards"]}
     meta = row["metadata"]
@@ -168,6 +169,8 @@ def differs(want, got):
         for key in ("role", "content", "sampled", "tokens", "tool_call_id", "reasoning"):
             if w.get(key) not in (None, False) and w[key] != g[key]:
                 return f"message {n}: {key} is {g[key]!r}, not {w[key]!r}"
+        if any(key in w and w[key] != g[key] for key in ("ids", "delta", "trained")):
+            return f"message {n}: it {'trains' if g['trained'] else 'does not train'} {g['ids']} after {g['delta']}, not {w}"
         if w.get("logprob_sum") is not None and (g["logprob_sum"] is None or abs(w["logprob_sum"] - g["logprob_sum"]) > 1e-3):
             return f"message {n}: the logprobs sum up to {g['logprob_sum']}, not {w['logprob_sum']}"
         calls = [(c["name"], arguments(c["arguments"])) for c in w.get("tool_calls") or []]

@@ -116,6 +116,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def answering(self, request):
+        """What another engine does before the answer to a request is sent."""
+
     def do_GET(self):
         self.send(200, "application/json", json.dumps({"object": "list", "data": [{"id": NAME, "object": "model"}]}).encode())
 
@@ -127,6 +130,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "refuse this" in prompt:
             return self.send(400, "application/json", b'{"error":{"message":"this prompt is refused","type":"invalid_request_error","code":"refused"}}')
         body = completion(request, attempt)
+        self.answering(request)
         if request.get("stream"):
             usage = (request.get("stream_options") or {}).get("include_usage")
             lines = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks(body, usage)) + b"data: [DONE]\n\n"
@@ -135,8 +139,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+def serve(handler=Handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.lock, server.attempts = threading.Lock(), collections.defaultdict(itertools.count)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
