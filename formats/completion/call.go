@@ -34,12 +34,3 @@ func Note(c *formats.Call, name string) {
 	slices.SortFunc(o, func(a, b jsontext.Member) int { return cmp.Compare(a.Key, b.Key) })
 	c.Sampling = string(o.Bytes())
 }
-
-// NewChoice returns a choice whose message was read elsewhere; logprobs is a list of entries as chat completions have, or nil.
-func NewChoice(m formats.Message, finish string, logprobs []byte) *Choice {
-	c := &Choice{Message: m, finish: finish}
-	if logprobs != nil {
-		c.tokens.readEntries(new(cursor).over(logprobs))
-	}
-	return c
-}

@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"cmp"
-	"errors"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -20,16 +18,16 @@ import (
 
 // call is one call of a log.
 type call struct {
-	id       string // the log's own; "" for none
-	api      *apis.API
-	request  jsontext.Object     // the body
-	tools    []byte              // on offer, where the log does not have them as the API does; nil: those of the body
-	answer   received            // what came back
+	id       string    // the log's own; "" for none
+	api      *apis.API // that the request speaks
+	request  jsontext.Object
+	tools    []byte // on offer, where the log does not have them as the API does; nil: those of the request
+	answer   answer
 	failure  *completion.Failure // as the log has it; nil for none
 	times    importers.Times
 	endpoint string
 	cached   bool   // no engine was asked
-	noTokens string // why the log has no tokens of the answer, where that is known
+	noTokens string // why the log has no tokens of the answer; "" where it could have them
 	meta     importers.Metadata
 }
 
@@ -46,15 +44,18 @@ func (c *call) item() importers.Item {
 	for _, m := range q.Messages {
 		d.Input(m)
 	}
-	made := formats.Call{Model: q.Model, Sampling: sampling(q), Target: !c.cached, Endpoint: address(c.endpoint), Attempts: 1}
+	made := formats.Call{Model: q.Model, Sampling: sampling(q), Target: !c.cached, Endpoint: c.endpoint, Attempts: 1}
 	if c.cached {
 		made.Attempts = 0
 	}
-	if t := c.times; t.Began != 0 {
-		made.LatencyMS = (t.Done - t.Began) / 1000
+	if c.times.Began != 0 {
+		made.LatencyMS = (c.times.Done - c.times.Began) / 1000
 	}
-	a, failure := c.read(q)
-	x := importers.Item{}
+	var a *completion.Answer
+	failure := c.failure
+	if failure == nil {
+		a, failure = c.answer.read(q.Choices)
+	}
 	if failure != nil {
 		a.CountSpent(&made)
 		made.Error = failure.Text
@@ -62,28 +63,12 @@ func (c *call) item() importers.Item {
 	} else {
 		failure = addAnswer(&d, c, q, a, made)
 	}
+	x := importers.Item{}
 	d.Into(&x.Row)
-	x.Row.TrajectoryID = c.id
-	if failure != nil {
+	if x.Row.TrajectoryID = c.id; failure != nil {
 		importers.Fail(&x.Row, failure.Class, failure.Text)
 	}
 	return x
-}
-
-// read returns the answer of a call, or the reason why it has none; then the answer is what came of it, or nil.
-func (c *call) read(q *apis.Request) (*completion.Answer, *completion.Failure) {
-	if c.failure != nil {
-		return nil, c.failure
-	}
-	if c.answer.data == nil {
-		return nil, &completion.Failure{Class: outcomes.FailEngine, Text: "the log has no response to it"}
-	}
-	a, err := c.answer.api.ReadAnswer(c.answer.data, c.answer.stream, q.Choices)
-	failure := (*completion.Failure)(nil)
-	if err != nil && !errors.As(err, &failure) {
-		must.Fail("its response cannot be read: %v", err)
-	}
-	return a, failure
 }
 
 // addAnswer adds a call that was answered, and returns why its row is not fit for training, as the recorder decides it.
@@ -94,6 +79,7 @@ func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answe
 	}
 	slices.SortStableFunc(a.Choices, func(x, y *completion.Choice) int { return cmp.Compare(x.Index, y.Index) })
 	for _, choice := range a.Choices {
+		choice.Assemble()
 		if q.API.Translated() {
 			choice.NameCalls(c.id)
 		}
@@ -105,8 +91,8 @@ func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answe
 	if made.CompletionTokens == 0 && !a.Choices[0].Message.NoTokens() {
 		a.CountSpent(&made)
 	}
-	d.Source = source
 	d.Call(made)
+	d.Source = source
 	at := d.Last()
 	for k, choice := range a.Choices {
 		m := choice.Message
@@ -162,16 +148,6 @@ func (c *call) keepNamed(r *importers.Record, o jsontext.Object) {
 		}
 		r.Kept[name] = true
 	}
-}
-
-// address returns a URL without what may be a key.
-func address(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }
 
 const year2100 = 4.1e9

@@ -5,75 +5,97 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // LiteLLM reads what LiteLLM's proxy logs: its StandardLoggingPayload as callbacks, generic_api and the S3 loggers
-// write it, rows of LiteLLM_SpendLogs with their requests, and the chunks of streams that a callback kept.
+// write it, rows of LiteLLM_SpendLogs with their requests, and streams of which a callback kept the chunks.
 //
 // A row's id is litellm_call_id, which all tries of a request share. The trace_id is the agent's session only where the
 // agent gave one, and else new with each call; so it is in metadata, for --merge-by, and joins nothing by itself.
 //
-// A record of a stream has neither ids nor logprobs. They are in the chunks of the callback of the guide, which are read
-// beside it: those of calls.jsonl are in calls.chunks.jsonl.
+// A record of a stream has neither ids nor logprobs. Its chunks have them, under the same id: beside the record in a line of
+// the guide's callback, or in a line of their own.
 var LiteLLM = importers.Format{
 	Name:       "litellm",
 	Help:       "request logs of LiteLLM's proxy: of a callback, generic_api, its S3 loggers or its table of spend logs",
 	Spec:       "BerriAI/litellm: litellm/types/utils.py (StandardLoggingPayload), litellm/proxy/schema.prisma (LiteLLM_SpendLogs)",
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
-	Skip:       isChunks,
-	Companions: "*" + chunksMark + "*",
 	Log:        true,
-	Records:    withChunks,
+	Records:    importers.Rows,
 }.ParsedBy(parseLiteLLM)
 
 func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
-	o := value.Object(r, r.Data)
-	if o.Has("standard_logging_object") {
-		o = must.Object("standard_logging_object", o.Get("standard_logging_object"))
+	line := value.Object(r, r.Data)
+	o := line
+	if line.Has("standard_logging_object") {
+		o = must.Object("standard_logging_object", line.Get("standard_logging_object"))
 	}
 	var c call
-	switch chunks := value.Context(r); {
+	switch {
 	case o.Has("model_parameters") && o.Has("messages"):
 		c = logged(r, o)
-		if chunks != nil && c.failure == nil {
-			c.answer = streamed(chunks, &c)
-		}
 	case o.Has("proxy_server_request"):
 		c = spent(o)
-	case o.Has("chunks"):
-		c = call{request: body("request", o.Get("request"))}
-		c.answer, c.api = streamed(o, &c), apis.Chat
+	case line.Has("chunks"):
+		c = call{request: body("request", o.Get("request")), api: apis.Chat}
 	case jsontext.Unquote(o.Get("event")) == "proxy_failure":
 		must.Fail("it is the line of a failure hook, which has no request; the failure's own record has it")
 	default:
 		must.Fail("it is not a StandardLoggingPayload: it has no messages and model_parameters")
 	}
-	c.id = must.Text("litellm_call_id", o.Get("litellm_call_id"))
-	c.keep(r, o)
-	return []importers.Item{c.item()}, nil
-}
-
-// kept are the members of a record that describe the call, and no person.
-var kept = []string{"trace_id", "call_type", "model_group", "custom_llm_provider", "response_cost", "spend", "session_id"}
-
-// keep keeps what has no column.
-func (c *call) keep(r *importers.Record, o jsontext.Object) {
-	for _, name := range kept {
+	if c.failure == nil && line.Has("chunks") {
+		c.streamed(line)
+	}
+	for _, name := range []string{"trace_id", "session_id", "call_type", "model_group", "custom_llm_provider", "response_cost", "spend"} {
 		if v := o.Get(name); string(v) != `""` {
 			c.meta.Add(name, v)
 		}
 	}
-	if c.cached = jsontext.IsTrue(o.Get("cache_hit")) || jsontext.Unquote(o.Get("cache_hit")) == "True"; c.cached {
+	if c.cached = slices.Contains([]string{"true", `"True"`}, string(o.Get("cache_hit"))); c.cached {
 		c.meta.Add("cache_hit", []byte("true"))
 	}
-	c.endpoint = must.Text("api_base", o.Get("api_base"))
+	if c.endpoint = must.Text("api_base", o.Get("api_base")); secret.InURL(c.endpoint) != nil {
+		c.endpoint = ""
+	}
+	c.id = must.Text("litellm_call_id", o.Get("litellm_call_id"))
 	c.keepNamed(r, o)
+	return []importers.Item{c.item()}, nil
+}
+
+// streamed takes the answer of the chunks of a stream, which the record of the call must have, too.
+func (c *call) streamed(o jsontext.Object) {
+	chunks := receive("chunks", o.Get("chunks"))
+	if end := must.Text("end", o.Get("end")); end != "complete" {
+		class := outcomes.FailEngine
+		if end == "closed by the agent" {
+			class = outcomes.FailAbandoned
+		}
+		c.failure = &completion.Failure{Class: class, Text: "the stream has no end: " + end}
+	} else if a, b := c.answer.text(), chunks.text(); a != b && c.answer.data != nil {
+		must.Fail("its chunks are those of another answer: %s, and not %s", importers.Brief([]byte(b)), importers.Brief([]byte(a)))
+	}
+	c.answer, c.noTokens = chunks, ""
+}
+
+// text returns what the choices of an answer say.
+func (a answer) text() (out string) {
+	if read, f := a.read(1); f == nil {
+		for _, c := range read.Choices {
+			c.Assemble()
+			out += chat.JSON(&formats.Trajectory{Messages: []formats.Message{{Content: chat.ContentText(&c.Message), ToolCalls: c.Message.ToolCalls}}}, []int{0})
+		}
+	}
+	return out
 }
 
 // logged reads a StandardLoggingPayload.
@@ -81,7 +103,7 @@ func logged(r *importers.Record, o jsontext.Object) call {
 	kind := must.Text("call_type", o.Get("call_type"))
 	refuseRedacted(o)
 	c := call{times: span(o, "startTime", "endTime"), answer: receive("response", o.Get("response"))}
-	if callTypes[kind] == nil {
+	if !slices.Contains(apis.All, callTypes[kind]) {
 		must.Fail("its call_type is %q, not a call of a model for text", kind)
 	}
 	c.ask(r, callTypes[kind], o)
@@ -170,13 +192,11 @@ func failureOf(o jsontext.Object) *completion.Failure {
 // spent reads a row of LiteLLM_SpendLogs, which has the request as it came if LiteLLM was told to store it.
 func spent(o jsontext.Object) call {
 	request := o.Get("proxy_server_request")
-	if v := jsontext.Compact(request); v == "{}" || v == `"{}"` {
+	if slices.Contains([]string{"{}", `"{}"`}, jsontext.Compact(request)) {
 		must.Fail("it has no request: LiteLLM stores them with store_prompts_in_spend_logs")
 	}
 	c := call{times: span(o, "startTime", "endTime"), request: body("proxy_server_request", request)}
-	if jsontext.Unquote(o.Get("response")) != "{}" {
-		c.answer = receive("response", o.Get("response"))
-	}
+	c.answer = receive("response", o.Get("response"))
 	if status := must.Text("status", o.Get("status")); status == "failure" {
 		c.failure = refusedBy(0, jsontext.Unquote(jsontext.ParseObject(o.Get("metadata")).Get("error_information")))
 	}

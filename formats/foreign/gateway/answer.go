@@ -1,0 +1,243 @@
+package gateway
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/apis"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/completion"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/must"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
+)
+
+// answer is what came back from an engine: a body, or what the events of a stream have. Its zero value is nothing.
+type answer struct {
+	api    *apis.API // whose form it has; nil: of an error that several have
+	data   []jsontext.Object
+	stream bool
+}
+
+// receive reads a response: a body or its text, the text of an event stream, or the list of a stream's chunks, each an
+// object or a piece of that text.
+func receive(field string, v []byte) (a answer) {
+	text := jsontext.Unquote(v)
+	switch {
+	case slices.Contains([]string{"", "null", `""`, "{}", `"{}"`}, jsontext.Compact(v)):
+		return a
+	case v[0] == '[':
+		for chunk := range jsontext.Elements(v) {
+			if text += jsontext.Unquote(chunk); chunk[0] != '"' {
+				a.data = append(a.data, must.Object(field, chunk))
+			}
+		}
+		a.stream = true
+	case v[0] != '"':
+		a.data = append(a.data, must.Object(field, v))
+	case jsontext.Valid([]byte(text)):
+		a.data, text = append(a.data, must.Object(field, []byte(strings.TrimSpace(text)))), ""
+	default:
+		a.stream = true
+	}
+	for events := completion.NewEventReader(strings.NewReader(text+"\n\n"), nil); text != ""; {
+		e, err := events.Next()
+		if err != nil { // the end: what was cut short has no blank line
+			break
+		}
+		if o := jsontext.ParseObject(slices.Clone(e.Data)); jsontext.Valid(e.Data) && o != nil {
+			a.data = append(a.data, o)
+		}
+	}
+	for _, o := range a.data {
+		if a.api = formOf(o); a.api != nil || o.Has("error") {
+			return a
+		}
+	}
+	must.Fail("%s is %s, not an answer or an event stream of a known API", field, importers.Brief(v))
+	return a
+}
+
+// formOf returns the API whose answers, or events of streams, have the form of an object; nil if it does not tell.
+func formOf(o jsontext.Object) *apis.API {
+	kind, object := jsontext.Unquote(o.Get("type")), jsontext.Unquote(o.Get("object"))
+	switch {
+	case object == "text_completion":
+		return apis.Completions
+	case o.Has("choices"):
+		return apis.Chat
+	case object == "response", strings.HasPrefix(kind, "response."):
+		return apis.Responses
+	case kind == "message", kind == "message_start", kind == "error" && o.Has("error"):
+		return apis.Messages
+	}
+	return nil
+}
+
+func failed(format string, o jsontext.Object) *completion.Failure {
+	text := format
+	if o != nil {
+		text += completion.ErrorText(o.Bytes())
+	}
+	return &completion.Failure{Class: outcomes.FailEngine, Text: text}
+}
+
+// read reads the answer, or the reason why there is none; then it is what came of it, or nil.
+func (a *answer) read(choices int) (out *completion.Answer, f *completion.Failure) {
+	if len(a.data) == 0 {
+		return nil, failed("the log has no response to it", nil)
+	}
+	for _, o := range a.data {
+		if v := o.Get("error"); len(v) > 0 && string(v) != "null" || jsontext.Unquote(o.Get("type")) == "error" {
+			f = failed("the engine reported: ", o)
+		}
+	}
+	data := a.data
+	if f == nil && (a.api == apis.Messages || a.api == apis.Responses) {
+		if data, f = a.translated(); f != nil {
+			return nil, f
+		}
+		a.stream = false
+	}
+	out = &completion.Answer{}
+	for _, o := range data {
+		if _, err := out.Add(o.Bytes(), completion.View{Stream: a.stream}); err != nil && f == nil {
+			must.Fail("its response cannot be read: %v", err)
+		}
+	}
+	switch {
+	case f != nil:
+	case a.stream && !out.Finished(choices):
+		f = failed(brokeOff, nil)
+	case len(out.Choices) == 0:
+		f = failed("the answer has no choices", nil)
+	}
+	return out, f
+}
+
+const brokeOff = "the stream broke off before its end"
+
+// translated returns an answer of the Messages or Responses API as the chat completion that it is. Its content is read as an
+// agent sends it again: what is recorded of the answer and of later prompts is the same.
+func (a *answer) translated() ([]jsontext.Object, *completion.Failure) {
+	o := a.data[0]
+	if a.stream {
+		whole := map[*apis.API]func([]jsontext.Object) jsontext.Object{apis.Messages: messagesStream, apis.Responses: responsesStream}
+		if o = whole[a.api](a.data); o == nil {
+			return nil, failed(brokeOff, nil)
+		}
+	}
+	request := jsontext.Object{{Key: "input", Raw: value.OrNull(o.Get("output"))}}
+	if a.api == apis.Messages {
+		turn := jsontext.Object{{Key: "role", Raw: []byte(`"assistant"`)}, {Key: "content", Raw: value.OrNull(o.Get("content"))}}
+		request = jsontext.Object{{Key: "messages", Raw: []byte("[" + string(turn.Bytes()) + "]")}}
+	}
+	q, err := apis.ParseRequest(a.api, request.Bytes(), &apis.StoredResponses{})
+	if err == nil && (len(q.Messages) > 1 || len(q.Messages) == 1 && q.Messages[0].Role != "assistant") {
+		err = errors.New("it has more than one answer")
+	}
+	if err != nil {
+		must.Fail("its response cannot be read: %v", err)
+	}
+	turn := append(q.Messages, formats.Message{Role: "assistant"})[:1]
+	usage := jsontext.ParseObject(o.Get("usage"))
+	count := func(names ...string) (n int32) {
+		for _, name := range names {
+			n += completion.ParseCount(usage.Get(name))
+		}
+		return n
+	}
+	cached := count("cache_read_input_tokens") + completion.ParseCount(jsontext.ParseObject(usage.Get("input_tokens_details")).Get("cached_tokens"))
+	total, _ := jsontext.Append(nil, map[string]any{"prompt_tokens": count("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+		"completion_tokens": count("output_tokens"), "prompt_tokens_details": map[string]int32{"cached_tokens": cached}})
+	choice := jsontext.Object{{Key: "index", Raw: []byte("0")}, {Key: "finish_reason", Raw: importers.Quote(finish(o, len(turn[0].ToolCalls) > 0))}}
+	for item := range jsontext.Elements(o.Get("output")) {
+		for part := range jsontext.Elements(jsontext.ParseObject(item).Get("content")) {
+			if list := jsontext.ParseObject(part).Get("logprobs"); len(list) > len("[]") {
+				choice.Set("logprobs", jsontext.Object{{Key: "content", Raw: list}}.Bytes())
+			}
+		}
+	}
+	for m := range jsontext.Elements([]byte(chat.JSON(&formats.Trajectory{Messages: turn}, []int{0}))) {
+		choice.Set("message", m)
+	}
+	out := jsontext.Object{{Key: "model", Raw: importers.Quote(jsontext.Unquote(o.Get("model")))}, {Key: "choices", Raw: []byte("[" + string(choice.Bytes()) + "]")}}
+	if usage != nil {
+		out.Set("usage", total)
+	}
+	return []jsontext.Object{out}, nil
+}
+
+// finish returns why an answer ended, as chat completions name it.
+func finish(o jsontext.Object, calls bool) string {
+	reason := jsontext.Unquote(o.Get("stop_reason"))
+	if status := jsontext.Unquote(o.Get("status")); status != "" {
+		if reason = jsontext.Unquote(jsontext.ParseObject(o.Get("incomplete_details")).Get("reason")); status != "incomplete" {
+			reason = status
+		}
+	}
+	switch {
+	case calls && slices.Contains([]string{"completed", "tool_use"}, reason):
+		return "tool_calls"
+	case slices.Contains([]string{"completed", "end_turn", "stop_sequence", "tool_use"}, reason):
+		return "stop"
+	case slices.Contains([]string{"max_tokens", "max_output_tokens"}, reason):
+		return "length"
+	}
+	return reason
+}
+
+// responsesStream returns the response that the last event of a stream has; nil if it has no end.
+func responsesStream(events []jsontext.Object) jsontext.Object {
+	e := events[len(events)-1]
+	if slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, jsontext.Unquote(e.Get("type"))) {
+		return jsontext.ParseObject(e.Get("response"))
+	}
+	return nil
+}
+
+// messagesStream returns the message that the events of a stream are; nil if they have no end.
+func messagesStream(events []jsontext.Object) (o jsontext.Object) {
+	var blocks []string
+	var block, usage jsontext.Object
+	add := func(name string, text []byte) {
+		if len(text) > len(`""`) {
+			block.Set(name, importers.Quote(jsontext.Unquote(block.Get(name))+jsontext.Unquote(text)))
+		}
+	}
+	for _, e := range events {
+		delta := jsontext.ParseObject(e.Get("delta"))
+		for _, f := range jsontext.ParseObject(e.Get("usage")) {
+			usage.Set(f.Key, f.Raw)
+		}
+		switch jsontext.Unquote(e.Get("type")) {
+		case "message_start":
+			o = jsontext.ParseObject(e.Get("message"))
+			usage = jsontext.ParseObject(o.Get("usage"))
+		case "content_block_start":
+			block = jsontext.ParseObject(e.Get("content_block"))
+		case "content_block_delta":
+			add("text", delta.Get("text"))
+			add("thinking", delta.Get("thinking"))
+			add("input", delta.Get("partial_json"))
+		case "content_block_stop":
+			if text := block.Get("input"); len(text) > 0 && text[0] == '"' {
+				if block.Set("input", []byte(jsontext.Unquote(text))); !jsontext.Valid(block.Get("input")) { // cut short
+					block.Set("input", jsontext.Object{{Key: "arguments", Raw: text}}.Bytes())
+				}
+			}
+			blocks = append(blocks, string(block.Bytes()))
+		case "message_delta":
+			o.Set("stop_reason", value.OrNull(delta.Get("stop_reason")))
+		case "message_stop":
+			o.Set("usage", usage.Bytes())
+			o.Set("content", []byte("["+strings.Join(blocks, ",")+"]"))
+			return o
+		}
+	}
+	return nil
+}
