@@ -85,6 +85,7 @@ stands for a missing score.
   rollmill import --from chat --in conversations.jsonl --out data/imported
   rollmill import --from chat --in 'data/*.parquet' --map messages=dialog --map reward=score --out data/imported
   rollmill import --from atif --in jobs/run-7 --check
+  rollmill import --from chat --in 'calls/*.jsonl' --merge calls --merge-by session_id --out data/imported
 
 ` + importFindings(),
 	Body: cli.With(func() *importSettings {

@@ -191,7 +191,7 @@ var All = []Check{
 		start: newPrefixRows,
 		What:  "rows are calls of an attempt, each with the whole history, and count as attempts",
 		Help:  "the group's rows are the beginnings of each other: a row for each call of an attempt, not for each attempt",
-		Hint:  "export one row for each attempt; for SFT, --train last trains each answer once"},
+		Hint:  "import --merge calls makes one trajectory of an attempt's calls; for SFT alone, --train last trains each answer once"},
 	{Name: "twins", Severity: Warning, Inferred: true, In: Audit | Submit, Sees: OneGroup, Payload: true, start: newTwins,
 		What: "rows have exactly the ids and logprobs of another row of their group: copies, or the same seed for all",
 		Help: "rows of a group have the same ids and logprobs to the last bit"},
