@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/tree"
 )
@@ -46,10 +47,10 @@ type builder struct {
 func (c *Conversation) Item() (item importers.Item, differ []string, err error) {
 	b := builder{of: c}
 	for k, call := range c.Calls {
+		b.endUntil(call.began)
 		if i := slices.Index(b.open, call.parent-1); i >= 0 { // whatever its time: its answer is known
 			b.end(i)
 		}
-		b.endUntil(call.began)
 		b.begin(call)
 		b.open = append(b.open, k)
 	}
@@ -77,10 +78,14 @@ func (b *builder) endUntil(at int64) {
 func (b *builder) begin(c *Call) {
 	t := &c.Item.Row
 	prompt, _ := c.split()
-	b.tree.Restore(prompt, nil)
 	b.clock++
 	b.began = append(b.began, b.clock)
-	b.paths = append(b.paths, b.tree.Walk(tree.Path{At: -1}, prompt))
+	if len(prompt) == 1 && jsontext.Unquote(jsontext.ParseObject([]byte(t.Calls[0].Sampling)).Get("api")) == "completions" { // text without roles
+		b.paths = append(b.paths, b.tree.WalkText(prompt[0]))
+	} else {
+		b.tree.Restore(prompt, nil)
+		b.paths = append(b.paths, b.tree.Walk(tree.Path{At: -1}, prompt))
+	}
 	call := t.Calls[0]
 	call.Tools = chat.AddToolSet(&b.row.ToolSets, chat.ToolSet(t, call.Tools))
 	call.Attempts = max(call.Attempts, c.attempts)

@@ -193,7 +193,7 @@ func TestRules(t *testing.T) {
 			want: []string{"hi<-1, *x<0, 1<1, *y<2, 2<3, *z<4, 2<1 compaction, z<6, 3<7, *w<8"}},
 		"a value of several attempts": {calls: []request{{by: "s", at: 1, took: 3, prompt: "hi", answer: "x"}, {by: "s", at: 2, prompt: "hi", answer: "y"},
 			{by: "s", at: 5, prompt: "hi|a:x|1", answer: "p"}, {by: "s", at: 6, prompt: "hi|a:y|1", answer: "q"}},
-			want: []string{"resampled: hi<-1, *x<0, *y<0 parallel, 1<1, *p<3, 1<2, *q<5"}},
+			want: []string{"resampled: hi<-1, *y<0, *x<0 parallel, 1<2, *p<3, 1<1, *q<5"}},
 		"rewards": {calls: []request{{at: 10, prompt: "hi", answer: "x", edit: reward(1)}, {at: 20, prompt: "hi|a:x|more", answer: "y", edit: reward(0)}},
 			want: []string{"hi<-1, *x<0, more<1, *y<2; differ: reward"}},
 	} {

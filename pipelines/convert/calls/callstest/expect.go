@@ -28,11 +28,51 @@ func (x *Expected) Row() formats.Trajectory { return Replay(x.Calls) }
 // Expect returns the conversations of a log that has some of the calls of recorded attempts. It looks
 // at the recorded trees: what a call continues, and whose beginnings and answers are equal.
 func Expect(recorded []*Recorded, log []*Logged) (out []*Expected) {
-	x := expecting{known: map[key][]*node{}, asked: map[key]bool{}, keys: map[*node]key{}, in: map[string]*Expected{}, logged: map[string]*Logged{}}
+	x, todo := expect(recorded, log)
+	slices.SortStableFunc(todo, func(a, b asking) int { return cmp.Compare(a.length, b.length) })
+	for _, a := range todo {
+		at := x.place(&a)
+		if a.lacks != nil {
+			at = x.after[*a.lacks]
+		}
+		if at == nil {
+			at = &Expected{Gap: a.lacks != nil}
+			out = append(out, at)
+		}
+		if a.lacks != nil {
+			x.after[*a.lacks] = at
+		}
+		at.Foreign = at.Foreign || len(at.Calls) > 0 && at.Calls[0].Attempt != a.Attempt
+		at.Calls = append(at.Calls, a.Logged)
+		x.in[a.Mark()] = at
+	}
+	joined := out
+	out = nil
+	for _, e := range joined {
+		out = append(out, x.separate(e)...)
+	}
+	for _, e := range out {
+		slices.SortStableFunc(e.Calls, func(a, b *Logged) int { return cmp.Compare(a.Row.StartedAt, b.Row.StartedAt) })
+	}
+	return out
+}
+
+// lacksCalls reports whether an attempt seems to lack calls: its agent wrote an answer of its own, to a
+// prompt that it did not ask, after one of the model.
+func lacksCalls(r *Recorded) bool {
+	x, todo := expect([]*Recorded{r}, r.Calls)
+	return slices.ContainsFunc(todo, func(a asking) bool {
+		n, lacks := x.longest(&a)
+		return n != nil && lacks != nil
+	})
+}
+
+// expect returns what is known of a log, and its calls.
+func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
+	x = &expecting{known: map[key][]*node{}, asked: map[key]bool{}, said: map[saying][]*node{}, after: map[missing]*Expected{}, keys: map[*node]key{}, in: map[string]*Expected{}, ambiguous: map[string]bool{}, parents: map[string]string{}, logged: map[string]*Logged{}}
 	for _, l := range log {
 		x.logged[l.Mark()] = l
 	}
-	var todo []asking
 	for _, r := range recorded {
 		for i, l := range r.Calls {
 			if x.logged[l.Mark()] == nil {
@@ -46,32 +86,24 @@ func Expect(recorded []*Recorded, log []*Logged) (out []*Expected) {
 			if l := x.logged[n.mark()]; n.Sampled && l != nil {
 				k := x.key(n, IsText(&l.Row.Calls[0]))
 				x.known[k] = append(x.known[k], n)
+				x.said[x.saying(n)] = append(x.said[x.saying(n)], n)
 			}
 		}
 	}
-	slices.SortStableFunc(todo, func(a, b asking) int { return cmp.Compare(a.length, b.length) })
-	for _, a := range todo {
-		at := x.place(&a)
-		if at == nil {
-			at = &Expected{Gap: a.gap}
-			out = append(out, at)
-		}
-		at.Foreign = at.Foreign || len(at.Calls) > 0 && at.Calls[0].Attempt != a.Attempt
-		at.Calls = append(at.Calls, a.Logged)
-		x.in[a.Mark()] = at
-	}
-	for _, e := range out {
-		slices.SortStableFunc(e.Calls, func(a, b *Logged) int { return cmp.Compare(a.Row.StartedAt, b.Row.StartedAt) })
-	}
-	return out
+	return x, todo
 }
 
 type expecting struct {
-	known  map[key][]*node // answers of the log by what they are and follow
-	asked  map[key]bool    // prompts
-	keys   map[*node]key
-	in     map[string]*Expected // where a call is, by its mark
-	logged map[string]*Logged
+	known map[key][]*node    // answers of the log by what they are and follow
+	asked map[key]bool       // prompts
+	said  map[saying][]*node // answers, whatever they follow
+	after map[missing]*Expected
+	keys  map[*node]key
+	in    map[string]*Expected // where a call is, by its mark
+
+	ambiguous map[string]bool
+	parents   map[string]string // the call whose answer a call continues
+	logged    map[string]*Logged
 }
 
 // asking is a call that has no place yet.
@@ -80,37 +112,122 @@ type asking struct {
 	ends   *node
 	length int
 	text   bool
-	gap    bool
+	lacks  *missing
+}
+
+// saying is an answer after any prompt with the same messages before the first of an assistant.
+type saying struct {
+	first key
+	what  string
+}
+
+func (x *expecting) saying(n *node) saying {
+	path := n.path()
+	at := slices.IndexFunc(path, func(n *node) bool { return n.Role == "assistant" })
+	return saying{x.key(path[at].parent, false), canonical(&n.Message)}
+}
+
+// wasSaid reports whether some call gave the answer that an agent's message is.
+func (x *expecting) wasSaid(a *asking, n *node) bool {
+	prompt, _ := Asked(&a.Row)
+	m := &prompt[len(n.path())-1]
+	return slices.ContainsFunc(x.said[x.saying(n)], func(said *node) bool { return isBack(&said.Message, m) })
+}
+
+// missing is an answer that no call of the log gave, after a conversation.
+type missing struct {
+	in *Expected
+	at key
+}
+
+// longest returns the longest answer of the log with which a call's prompt begins, and the first answer
+// after it that no call gave to a prompt that none asked.
+func (x *expecting) longest(a *asking) (n *node, lacks *key) {
+	for n = a.ends; n != nil && len(x.givers(a, n)) == 0; n = n.parent {
+		if n.Role == "assistant" && n != a.ends && !x.asked[x.key(n.parent, a.text)] && !x.wasSaid(a, n) {
+			lacks = new(x.key(n, a.text))
+		}
+	}
+	return n, lacks
 }
 
 // place returns the conversation that a call goes on with, or nil if it begins one.
 func (x *expecting) place(a *asking) *Expected {
-	n := a.ends
-	for ; n != nil && len(x.known[x.key(n, a.text)]) == 0; n = n.parent {
-		if n.Role == "assistant" && !x.asked[x.key(n.parent, a.text)] {
-			a.gap = true
-		}
-	}
+	n, lacks := x.longest(a)
 	if n == nil {
-		a.gap = false
-		return nil
-	}
-	if a.gap {
 		return nil
 	}
 	var in []*Expected
-	for _, given := range x.known[x.key(n, a.text)] {
+	for _, given := range x.givers(a, n) {
 		if e := x.in[given.mark()]; !slices.Contains(in, e) {
 			in = append(in, e)
 		}
 	}
+	if lacks != nil && len(in) == 1 {
+		a.lacks = &missing{in[0], *lacks}
+		return nil
+	}
 	if len(in) == 1 {
+		x.parents[a.Mark()] = x.givers(a, n)[0].mark()
 		return in[0]
 	}
-	for _, e := range in {
-		e.Ambiguous = true
+	for _, given := range x.givers(a, n) {
+		x.ambiguous[given.mark()] = true
 	}
 	return nil
+}
+
+// separate makes each ambiguous call a conversation of its own, as well as those that go on with it.
+func (x *expecting) separate(e *Expected) (out []*Expected) {
+	if !slices.ContainsFunc(e.Calls, func(l *Logged) bool { return x.ambiguous[l.Mark()] }) {
+		return []*Expected{e}
+	}
+	in := map[string]*Expected{}
+	for _, l := range e.Calls { // each after what it continues
+		parent := x.parents[l.Mark()]
+		at := in[parent]
+		if x.ambiguous[l.Mark()] || at == nil || x.ambiguous[parent] {
+			at = &Expected{Ambiguous: x.ambiguous[l.Mark()], Gap: e.Gap && parent == ""}
+			out = append(out, at)
+		}
+		at.Calls = append(at.Calls, l)
+		in[l.Mark()] = at
+	}
+	return out
+}
+
+// givers returns the answers that a call's prompt has at a message.
+func (x *expecting) givers(a *asking, n *node) (out []*node) {
+	prompt, _ := Asked(&a.Row)
+	for _, given := range x.known[x.key(n, a.text)] {
+		before, _ := Asked(&x.logged[given.mark()].Row)
+		if a.text || given.attempt == a.Attempt && given.parent == n.parent && isBack(&given.Message, &prompt[len(before)]) || agree(before, given, prompt) {
+			out = append(out, given)
+		}
+	}
+	return out
+}
+
+// agree reports whether a prompt begins with another one as an agent sent it, and with its answer.
+func agree(before []formats.Message, answer *node, prompt []formats.Message) bool {
+	for i := range before {
+		if a, b := &before[i], &prompt[i]; a.Reasoning != b.Reasoning || plain(a) != plain(b) {
+			return false
+		}
+	}
+	return isBack(&answer.Message, &prompt[len(before)])
+}
+
+// isBack reports whether a message of a prompt, which has the same key, may be one that was said.
+func isBack(said, m *formats.Message) bool {
+	left := m.Reasoning == "" && said.Sampled
+	dropped := chat.ContentText(m) == "" && said.Sampled && len(said.ToolCalls) > 0
+	return (m.Reasoning == said.Reasoning || left) && (plain(m) == plain(said) || dropped)
+}
+
+// plain is the text of a message without what agents leave out or add.
+func plain(m *formats.Message) string {
+	return strings.TrimSpace(chat.Thinking.ReplaceAllString(chat.ContentText(m), ""))
 }
 
 func (n *node) mark() string { return (&Logged{Attempt: n.attempt, Index: int(n.Call)}).Mark() }
@@ -151,6 +268,9 @@ func canonical(m *formats.Message) string {
 		return fmt.Sprintf("%q %q %q %q", m.Role, m.Name, m.ToolCallID, content)
 	}
 	out := fmt.Sprintf("%q %q", m.Role, strings.TrimSpace(chat.Thinking.ReplaceAllString(content, "")))
+	if len(m.ToolCalls) > 0 {
+		out = "calls"
+	}
 	for _, c := range m.ToolCalls {
 		arguments := c.Arguments
 		var v any

@@ -71,9 +71,9 @@ func Explode(attempt string, t *formats.Trajectory, base int64) (*Recorded, erro
 	for k, e := range r.order() {
 		row := &r.Calls[e.index].Row
 		if e.ends {
-			row.FinishedAt = base + int64(k)*1000
+			row.FinishedAt = base + int64(k)
 		} else {
-			row.StartedAt = base + int64(k)*1000
+			row.StartedAt = base + int64(k)
 		}
 	}
 	again := Replay(r.Calls)
@@ -151,7 +151,7 @@ func (r *Recorded) insert(n *node, from int) (next int) {
 
 // isSame reports whether the same answer was continued, as prompts continue the last of those.
 func (r *Recorded) isSame(kept, n *node) bool {
-	return canonical(&kept.Message) == canonical(&n.Message) && slices.ContainsFunc(r.nodes, func(x *node) bool { return x.parent == kept })
+	return canonical(&kept.Message) == canonical(&n.Message) && plain(&kept.Message) == plain(&n.Message) && slices.ContainsFunc(r.nodes, func(x *node) bool { return x.parent == kept })
 }
 
 // owner returns the call that added a message to the tree.

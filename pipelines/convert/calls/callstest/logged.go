@@ -16,17 +16,17 @@ type Logged struct {
 	Row     formats.Trajectory
 
 	parent *node // the answer that it continues in the recorded tree; nil for none
-	lacks  bool  // between that and the call is an answer to a prompt that the attempt did not ask
 }
 
-// Mark is a text that names a call, which Marked puts into its column function.
+// Mark names a call.
 func (l *Logged) Mark() string { return fmt.Sprintf("%s#%d", l.Attempt, l.Index) }
 
-// Marked names every call of a recorded trajectory in its column function.
-func Marked(attempt string, t *formats.Trajectory) {
-	t.Calls = slices.Clone(t.Calls)
-	for i := range t.Calls {
-		t.Calls[i].Function += "|" + (&Logged{Attempt: attempt, Index: i}).Mark()
+// Marked puts the names of an attempt's calls into their column function, in the log and in the row.
+func Marked(r *Recorded) {
+	r.Row.Calls = slices.Clone(r.Row.Calls)
+	for i, l := range r.Calls {
+		r.Row.Calls[i].Function += "|" + l.Mark()
+		l.Row.Calls[0].Function = r.Row.Calls[i].Function
 	}
 }
 

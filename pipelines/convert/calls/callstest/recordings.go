@@ -36,6 +36,11 @@ func Recordings(folder fs.FS) (out []*Recorded, err error) {
 			return nil, fmt.Errorf("the call %q: %w", row.TrajectoryID, err)
 		}
 		l.Row.Metadata = ""
+		base := int64(1+len(byAttempt)) * 1_000_000
+		if before := byAttempt[l.Attempt]; before != nil {
+			base = before[0].Row.StartedAt / 1_000_000 * 1_000_000
+		}
+		l.Row.StartedAt, l.Row.FinishedAt = base+order(l.Row.StartedAt), base+order(l.Row.FinishedAt)
 		byAttempt[l.Attempt] = append(byAttempt[l.Attempt], l)
 	}
 	for _, row := range recorded {
@@ -49,6 +54,9 @@ func Recordings(folder fs.FS) (out []*Recorded, err error) {
 	}
 	return out, nil
 }
+
+// order is a time of the files as a number of microseconds: calls that take longer get a latency from it.
+func order(at int64) int64 { return at / 1000 % 1_000_000 }
 
 // read returns the rows of a file of lines of format rows.
 func read(folder fs.FS, name string) (out []formats.Trajectory, err error) {
