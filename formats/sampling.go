@@ -32,12 +32,14 @@ type Sampling struct {
 
 	AmbiguousCalls bool `json:"ambiguous_tool_calls"`
 	NoUsage        bool `json:"no_usage"`
+	Auxiliary      bool `json:"auxiliary"`
 }
 
-// Members of column calls.sampling that the recording proxy adds: they are about the answer.
+// Members of column calls.sampling that the recording proxy adds.
 const (
 	AmbiguousCalls = "ambiguous_tool_calls" // a stream whose tool calls clients read differently
 	NoUsage        = "no_usage"             // nothing says how many tokens the answer has
+	AuxiliaryCall  = "auxiliary"            // not part of the agent's work, so it does not train; see tree.Auxiliary
 )
 
 // Settings returns the call's sampling settings; none is set when the column

@@ -44,6 +44,7 @@ const (
 	factCalls        = "calls"
 	factAlternatives = "alternatives"    // answers that the agent did not choose: candidates, which do not train
 	factAbandoned    = "abandoned_calls" // failed calls whose answer the agent did not wait for; only where there are some
+	factAuxiliary    = "auxiliary_calls" // calls that do not train because they are auxiliary; only where there are some
 	factFailedCalls  = "failed_calls"    // calls to the target model that failed, whether or not the agent recovered
 )
 
@@ -56,6 +57,9 @@ func payloadFacts(t *formats.Trajectory) map[string]float64 {
 		}
 	}
 	for i := range t.Calls {
+		if !t.Calls[i].Target && t.Calls[i].Settings().Auxiliary {
+			facts[factAuxiliary]++
+		}
 		if t.Calls[i].Target && t.Calls[i].Error != "" {
 			facts[factFailedCalls]++
 			if recorder.IsAbandoned(&t.Calls[i]) {
@@ -87,6 +91,9 @@ func report(result shards.Result, outcome shards.Outcome) stages.Report {
 	}
 	if n := m.Facts[factAlternatives]; n > 0 {
 		r.Message += fmt.Sprintf("; %.0f answers that the agent did not choose are candidates and do not train", n)
+	}
+	if n := m.Facts[factAuxiliary]; n > 0 {
+		r.Message += "; " + plural.Of(n, "auxiliary call") + ", without tools beside calls with tools, not trained"
 	}
 	if n := m.Facts[factFailedCalls]; n > 0 {
 		r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -53,6 +54,7 @@ type Options struct {
 	MaxTokens            int64
 	AcceptFinish         []string // besides outcomes.EndedReasons
 	Alternatives         Alternatives
+	Auxiliary            tree.AuxiliaryMode
 	AllowPaths           []string // "METHOD /v1/PATH", besides recorder's list
 	TolerateEngineErrors bool
 	AcceptLeftStreams    bool
@@ -140,6 +142,10 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		"treat answers that the agent did not choose (of n > 1, or to a prompt that it asked again) in this `WAY`: keep "+
 			"them as candidates, or train on them as well", KeepAlternatives, TrainAlternatives).
 		DefaultShown(string(KeepAlternatives)).ID("alternatives")
+	plugin.Choice(d, &o.Auxiliary, "auxiliary",
+		"treat auxiliary calls, such as those for a title or a summary, in this `WAY`: record them and skip them in training, or train "+
+			"on them; a call is auxiliary if no call of its conversation offers tools, and a call of another conversation of the attempt does",
+		tree.AuxiliarySkip, tree.AuxiliaryTrain).DefaultShown(string(tree.AuxiliarySkip)).ID("auxiliary")
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
 	o.declareExecution(d)
 	d.Heading(plugin.Checks)
@@ -228,7 +234,7 @@ func (o *Options) MakeAgent(ctx context.Context, client agents.Client, lookup fu
 		o.Agent, err = settings.Agent(ctx,
 			agents.Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
 				NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish,
-				TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
+				TrainAlternatives: o.Alternatives == TrainAlternatives, TrainAuxiliary: o.Auxiliary == tree.AuxiliaryTrain, Lookup: lookup})
 	}
 	return err
 }

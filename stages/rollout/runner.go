@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
@@ -216,7 +217,8 @@ func (o Options) recorderOptions() recorder.Options {
 		Defaults: apis.Defaults{Model: o.Model, Sampling: o.Sampling, Extra: o.Extra, NoLogprobs: o.NoLogprobs,
 			AcceptNoFinish: outcomes.Finish("", o.AcceptFinish) == outcomes.FinishEnded},
 		Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Seed: o.SamplingSeed, AllowPaths: o.AllowPaths,
-		AcceptLeftStreams: o.AcceptLeftStreams, Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls, MaxTokens: o.MaxTokens,
+		AcceptLeftStreams: o.AcceptLeftStreams, TrainAuxiliary: o.Auxiliary == tree.AuxiliaryTrain,
+		Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls, MaxTokens: o.MaxTokens,
 	}
 	if o.Policy != nil {
 		rec.Version = &o.Policy.Version

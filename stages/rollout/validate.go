@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/apis"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -136,6 +137,7 @@ func (o Options) defaults() Options {
 	}
 	o.ExamplesRef.Role = cmp.Or(o.ExamplesRef.Role, "examples")
 	o.Alternatives = cmp.Or(o.Alternatives, KeepAlternatives)
+	o.Auxiliary = cmp.Or(o.Auxiliary, tree.AuxiliarySkip)
 	o.Generations = cmp.Or(o.Generations, 1)
 	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
 	o.TrajectoryTimeout = cmp.Or(o.TrajectoryTimeout, 30*time.Minute)

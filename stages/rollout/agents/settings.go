@@ -39,6 +39,7 @@ type Setup struct {
 	NoLogprobs        bool     // answers may have none
 	AcceptFinish      []string // finish reasons that count as the end of an answer
 	TrainAlternatives bool     // answers that were not chosen stay in the tree
+	TrainAuxiliary    bool     // auxiliary calls train too (see tree.Auxiliary)
 
 	// Lookup reads an environment variable of this process; nil: os.LookupEnv.
 	Lookup func(name string) (value string, ok bool)

@@ -134,7 +134,7 @@ func TestUnfitAnswersAreNamed(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			e := &recordertest.Engine{Source: schema.TokensChoice, Fault: always(fault{Kind: c.fault})}
 			s := record(t, e).Begin(context.Background(), "t", "g")
-			status, _ := ask(t, s, fields{"stream": stream}, user("one"))
+			status, _ := ask(t, s, fields{"stream": stream, "tools": aTool}, user("one"))
 			<-s.Context().Done() // nothing more is to be paid for this trajectory
 			var why *completion.Failure
 			if !errors.As(context.Cause(s.Context()), &why) || why.Class != c.class {

@@ -29,6 +29,7 @@ type Options struct {
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
 	AcceptLeftStreams bool // a stream that the agent left does not make Record.Abandoned
+	TrainAuxiliary    bool // auxiliary calls (see tree.Auxiliary) train too
 
 	Listen    string        // "" means 127.0.0.1:0
 	Advertise string        // base URL by which agents reach it; "" means http:// and its address

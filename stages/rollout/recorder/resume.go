@@ -137,7 +137,7 @@ func (s *Session) noteAnswered(c *call) {
 		}
 		return
 	}
-	if s.record.Untrainable != nil || s.once {
+	if s.record.Untrainable != nil || s.once || c.target && s.outcomes[len(s.outcomes)-1].unfit != nil {
 		s.keepPaid(c)
 		return
 	}

@@ -36,10 +36,9 @@ type Session struct {
 	ended  bool
 	clock  int // counts the beginnings and ends of calls
 	tree   tree.Tree
-	record Record // without the messages, which are in the tree
-	lostAt int    // when the call of record.LostCall ended, by clock
+	record Record // without the messages, which are in the tree, and what only the end decides
 
-	outcomes []outcome // of the calls of the target model
+	outcomes []outcome // of the calls of the target model, in the order in which they ended
 
 	admitted, underway int   // calls
 	passed             int   // calls that passed through
@@ -137,6 +136,7 @@ func (s *Session) End() Record {
 	s.cutOff()
 	record := s.record
 	record.Messages = s.tree.Messages
+	s.decide(&record)
 	if c := s.abandoned(); c != nil {
 		record.Abandoned = &completion.Failure{Class: outcomes.FailAbandoned, Text: c.text()}
 	}
@@ -213,7 +213,8 @@ func (s *Session) end(c *call, r *engines.Result) {
 		r.Failure = streamFailure(c.ctx, nil)
 	}
 	if c.target {
-		s.outcomes = append(s.outcomes, outcome{c.path.At, c.began, s.clock, r.Failure, r.Answer != nil && len(r.Answer.Choices) > 0 && r.Events != nil})
+		s.outcomes = append(s.outcomes, outcome{index: c.index, at: c.path.At, began: c.began, ended: s.clock, failure: r.Failure,
+			left: r.Answer != nil && len(r.Answer.Choices) > 0 && r.Events != nil})
 	}
 	recorded := &s.record.Calls[c.index]
 	defer func() { s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens) }()
@@ -226,7 +227,6 @@ func (s *Session) end(c *call, r *engines.Result) {
 	recorded.Endpoint, recorded.Attempts = r.Endpoint, r.Tries
 	recorded.LatencyMS = s.recorder.opts.Now().Sub(c.at).Milliseconds()
 	s.record.LastCall = r.Failure
-	s.noteLost(c, r.Failure)
 	if r.Failure != nil {
 		recorded.Error = r.Failure.Text
 		r.Answer.CountSpent(recorded)
@@ -243,18 +243,6 @@ func (s *Session) end(c *call, r *engines.Result) {
 	s.noteAnswered(c)
 }
 
-// noteLost remembers a target call that the engine failed, until a call that
-// began later is answered: that shows that the agent recovered.
-func (s *Session) noteLost(c *call, f *completion.Failure) {
-	switch {
-	case !c.target:
-	case f == nil && c.began > s.lostAt:
-		s.record.LostCall = nil
-	case f != nil && (f.Class == outcomes.FailEngine || f.Class == outcomes.FailEngineRefused):
-		s.record.LostCall, s.lostAt = f, s.clock
-	}
-}
-
 func (s *Session) checkModel(c *call, recorded *formats.Call, a *completion.Answer) {
 	o := &s.recorder.opts
 	version, ok := matchModel(c.model, a.Model, o.Accept)
@@ -267,9 +255,9 @@ func (s *Session) checkModel(c *call, recorded *formats.Call, a *completion.Answ
 	}
 	switch {
 	case !ok:
-		s.reject(outcomes.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.Model))
+		s.unfit(c, outcomes.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.Model))
 	case o.Version != nil && version != nil && *version != *o.Version:
-		s.reject(outcomes.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.Model))
+		s.unfit(c, outcomes.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.Model))
 	}
 }
 
@@ -302,10 +290,10 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 	}
 	source, failure := a.KeepTokens()
 	if failure != nil && c.request.NeedsLogprobs {
-		s.reject(failure.Class, failure.Text+s.askWholeAfter(r, c, failure))
+		s.unfit(c, failure.Class, failure.Text+s.askWholeAfter(r, c, failure))
 	}
-	if s.record.TokenSource == "" && c.target {
-		s.record.TokenSource = source
+	if c.target {
+		s.outcomes[len(s.outcomes)-1].source = source
 	}
 	if a.PromptIDs == nil {
 		a.PromptIDs = c.request.PromptIDs

@@ -4,18 +4,9 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/tree"
 )
-
-// outcome is how a call of the target model ended. Times are the session's clock.
-type outcome struct {
-	at           int // last message of its prompt
-	began, ended int
-	failure      *completion.Failure
-	left         bool // the agent had a part of its stream
-}
 
 // IsAbandoned reports whether a call has no whole answer because the agent did not wait for it.
 func IsAbandoned(c *formats.Call) bool {

@@ -72,6 +72,7 @@ def run(
     tolerate_engine_errors: bool | None = ...,
     accept_left_streams: bool | None = ...,
     alternatives: Literal["keep", "train"] | None = ...,
+    auxiliary: Literal["skip", "train"] | None = ...,
     depends_on: _Texts | None = ...,
     url: _Texts | None = ...,
     listen: _Text | None = ...,

@@ -29,6 +29,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -127,12 +128,15 @@ func (a *agent) aim(t *formats.Trajectory) {
 	for i := range t.Calls {
 		c := &t.Calls[i]
 		c.Target = c.Model == model && (len(functions) == 0 || slices.Contains(functions, c.Function))
-		found = found || c.Target
+	}
+	if !a.setup.TrainAuxiliary {
+		tree.SkipAuxiliary(t.Messages, t.Calls, nil)
 	}
 	t.Model, t.SampledTokens = model, 0
 	bare := -1
 	for i := range t.Messages {
 		if t.Trained(i) {
+			found = true
 			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
 			if len(t.Messages[i].Logprobs) == 0 && !t.Messages[i].NoTokens() {
 				bare = i
