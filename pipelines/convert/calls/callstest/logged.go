@@ -21,12 +21,14 @@ type Logged struct {
 // Mark names a call.
 func (l *Logged) Mark() string { return fmt.Sprintf("%s#%d", l.Attempt, l.Index) }
 
-// Marked puts the names of an attempt's calls into their column function, in the log and in the row.
+// Marked puts the names of an attempt's calls into their column function, in the log and in the row. A call
+// that no engine was asked for counts as one try, as it does in a log.
 func Marked(r *Recorded) {
 	r.Row.Calls = slices.Clone(r.Row.Calls)
 	for i, l := range r.Calls {
-		r.Row.Calls[i].Function += "|" + l.Mark()
-		l.Row.Calls[0].Function = r.Row.Calls[i].Function
+		c := &r.Row.Calls[i]
+		c.Function, c.Attempts = c.Function+"|"+l.Mark(), max(1, c.Attempts)
+		l.Row.Calls[0].Function, l.Row.Calls[0].Attempts = c.Function, c.Attempts
 	}
 }
 
