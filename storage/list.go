@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/hex"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func (b *Bucket) pages(ctx context.Context, o blob.ListOptions, yield func(Objec
 			if checkKey(strings.TrimSuffix(key, "/")) != nil || !o.IsDir && strings.HasSuffix(key, "/") {
 				continue // not written by rollmill: such a key cannot be read
 			}
-			if !yield(Object{Key: key, Size: o.Size, ModTime: o.ModTime}, nil) {
+			if !yield(Object{Key: key, Size: o.Size, ModTime: o.ModTime, Content: hex.EncodeToString(o.MD5)}, nil) {
 				return nil
 			}
 		}

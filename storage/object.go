@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/hex"
 
 	"gocloud.dev/blob"
 )
@@ -42,7 +43,7 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 	if err != nil {
 		return Object{}, b.fail("stat", key, err)
 	}
-	return Object{Key: key, Size: a.Size, ModTime: a.ModTime}, nil
+	return Object{Key: key, Size: a.Size, ModTime: a.ModTime, Content: hex.EncodeToString(a.MD5)}, nil
 }
 
 func (b *Bucket) attributes(ctx context.Context, key string) (a *blob.Attributes, err error) {

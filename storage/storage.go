@@ -57,6 +57,7 @@ type Object struct {
 	Key     string
 	Size    int64 // bytes
 	ModTime time.Time
+	Content string // changes with the content, where the store lists such a digest; else ""
 }
 
 // Hook is called before every operation and may make it fail: draft, write,

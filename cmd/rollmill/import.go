@@ -167,12 +167,24 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 		}
 		return nil
 	}
-	if o.Out, err = c.Target.Open(s, c.Layout().Stage(epoch, "rollout")); err != nil {
+	out := c.Layout().Stage(epoch, "rollout")
+	if o.New {
+		_, o.Root = c.Both()
+		o.Dataset, out = func(epoch int) string { return c.Layout().Stage(epoch, "rollout") }, ""
+	}
+	if o.Out, err = c.Target.Open(s, out); err != nil {
 		return err
 	}
 	r, err := convert.Import(ctx, o)
+	if err == nil && r.New != nil && r.URI == "" {
+		s.Say("import: nothing new to import; %s", r.New)
+		return s.PrintText(r, "")
+	}
 	if err == nil && !r.UpToDate {
 		var b strings.Builder
+		if r.New != nil {
+			fmt.Fprintln(&b, r.New)
+		}
 		_ = r.WriteSummary(&b) // a Builder does not fail
 		if len(r.Checks.Findings) > 0 {
 			b.WriteString("(rollmill import --check says what to do about findings)")

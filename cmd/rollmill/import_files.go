@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
@@ -68,8 +69,8 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]conve
 			return ok
 		})
 	}
-	if _, err := parent.Stat(ctx, name); err == nil {
-		files := []convert.File{importFile(parent, name)}
+	if o, err := parent.Stat(ctx, name); err == nil {
+		files := []convert.File{importFile(parent, o)}
 		return files, companions(ctx, parent, format.Companions, files)
 	} else if !errors.Is(err, storage.ErrNotExist) && name != "" {
 		return nil, err
@@ -101,7 +102,7 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		}
 		other = cmp.Or(other, o.Key)
 		if want(o.Key) {
-			files = append(files, importFile(b, o.Key))
+			files = append(files, importFile(b, o))
 		}
 	}
 	hint := "a pattern is quoted and has its * in the last part of the path; of a folder the files " +
@@ -128,7 +129,7 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 			return err
 		}
 		if ok, _ := path.Match(pattern, path.Base(o.Key)); ok {
-			siblings[path.Dir(o.Key)] = append(siblings[path.Dir(o.Key)], importFile(b, o.Key))
+			siblings[path.Dir(o.Key)] = append(siblings[path.Dir(o.Key)], importFile(b, o))
 		}
 	}
 	for i := range files {
@@ -142,12 +143,14 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 	return nil
 }
 
-func importFile(b *storage.Bucket, key string) convert.File {
+func importFile(b *storage.Bucket, o storage.Object) convert.File {
+	key := o.Key
 	uri := storage.Join(b.URI(), key)
 	if strings.Contains(uri, "://") { // formats look at how it ends; a path may have the character
 		uri, _, _ = strings.Cut(uri, "?")
 	}
-	return convert.File{Name: key, URI: uri, Open: func(ctx context.Context) (convert.Content, error) {
+	version := o.ModTime.UTC().Format(time.RFC3339Nano) + " " + o.Content
+	return convert.File{Name: key, URI: uri, Size: o.Size, Version: version, Open: func(ctx context.Context) (convert.Content, error) {
 		return b.Open(ctx, key)
 	}}
 }

@@ -15,7 +15,7 @@ func TestImportOfABucketWithParameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := importFile(b, "a/run.jsonl")
+	f := importFile(b, storage.Object{Key: "a/run.jsonl"})
 	if want := "s3://test/in/a/run.jsonl"; f.URI != want {
 		t.Errorf("%q, want %q", f.URI, want)
 	}

@@ -16,7 +16,7 @@ var (
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailAbandoned, FailNoCalls,
 		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret, FailDiverged,
-		FailTooLarge, FailImage, FailStart, FailVerifier, FailLimit, FailAmbiguousMerge, FailCancelled, FailInternal}
+		FailTooLarge, FailImage, FailStart, FailVerifier, FailLimit, FailAmbiguousMerge, FailLateCall, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -58,5 +58,6 @@ const (
 	FailLimit          = "limit"          // the agent was killed, as by the environment's limit of memory
 	FailCancelled      = "cancelled"
 	FailAmbiguousMerge = "ambiguous_merge" // an imported call that several attempts could have made, or a log that contradicts itself
+	FailLateCall       = "late_call"       // an imported call of a conversation that an earlier night imported without it
 	FailInternal       = "internal"
 )

@@ -19,6 +19,11 @@ func Import(ctx context.Context, o ImportOptions) (ImportReport, error) {
 	if err := o.Validate(); err != nil {
 		return ImportReport{}, err
 	}
+	if o.New {
+		r, err := o.importNew(ctx)
+		r.Seconds = o.Clock().Sub(started).Seconds()
+		return r, err
+	}
 	spec, err := o.spec(ctx)
 	if err != nil {
 		return ImportReport{}, err
@@ -62,7 +67,14 @@ func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bo
 		g, done = newSorted(o, w.group), nil // it copies rows
 	}
 	defer g.close()
-	if err = c.read(ctx, g.add, done); err == nil {
+	err = c.read(ctx, g.add, done)
+	source, err := w.end(ctx, g, c, err)
+	return source, w.outcome, shard, err
+}
+
+// end writes what was gathered, and reports what was read, unless that failed. On an error it removes what was written.
+func (w *writer) end(ctx context.Context, g gatherer, c *check, err error) (source Source, _ error) {
+	if err == nil {
 		err = g.end(ctx)
 	}
 	if err == nil {
@@ -70,7 +82,6 @@ func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bo
 	}
 	w.count()
 	c.count(w.outcome.Facts)
-	var source Source
 	if !errors.Is(err, errScattered) {
 		var bad error
 		source, bad = c.report()
@@ -78,9 +89,9 @@ func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bo
 		w.outcome.Facts[formats.FactPrefixRows] = float64(source.Checks.RowsOf("prefix_rows"))
 	}
 	if err != nil {
-		err = errors.Join(err, shard.Discard())
+		err = errors.Join(err, w.shard.Discard())
 	}
-	return source, w.outcome, shard, err
+	return source, err
 }
 
 // CheckImport reads the files as Run does, and writes nothing. What Run would refuse

@@ -41,6 +41,7 @@ type check struct {
 
 	joiner *calls.Joiner // nil if no calls are merged
 	merged Merged
+	night  *night // nil unless only what is new is imported
 
 	lastGroup string
 	last      struct { // what it is the id of
@@ -98,7 +99,7 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error,
 	if err == nil && c.joiner != nil {
 		err = c.merge(ctx, add)
 	}
-	if err != nil || c.records == 0 {
+	if err != nil || c.records == 0 || c.night != nil && c.night.w.Night > 0 { // of a night, few records may be new
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.unseen)) {
@@ -159,7 +160,7 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	for i := range p.rows {
 		r := &p.rows[i]
 		if r.call != nil {
-			if err := c.joiner.Add(r.call); err != nil {
+			if err := c.join(r.call); err != nil {
 				return err
 			}
 		}

@@ -70,12 +70,30 @@ func (o *ImportOptions) call(r *row, record []byte, at validate.Source) (err err
 	return nil
 }
 
+// join adds a call, in a night only one that is new.
+func (c *check) join(call *calls.Call) error {
+	if c.night != nil {
+		return c.night.add(call)
+	}
+	return c.joiner.Add(call)
+}
+
 // merge passes the trajectories on that the calls are parts of.
 func (c *check) merge(ctx context.Context, add func(context.Context, *row) error) error {
 	h := &hasher{}
 	for v, err := range c.joiner.Conversations(ctx) {
 		if err != nil {
 			return err
+		}
+		late := false
+		if c.night != nil {
+			now := false
+			if now, late, err = c.night.take(ctx, v); err != nil || !now {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 		}
 		at := v.Calls[0].At
 		at.ID = ""
@@ -86,6 +104,9 @@ func (c *check) merge(ctx context.Context, add func(context.Context, *row) error
 		}
 		if !c.o.inShard(r) {
 			continue
+		}
+		if late {
+			tooLate(r)
 		}
 		for _, what := range differ {
 			c.merged.differs(what, at.File+": "+record.At())

@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -36,6 +37,8 @@ type ImportOptions struct {
 	MergeBy     string // field of the calls of one attempt; "": their messages link them
 	MergeByTime bool   // decides which of several equal answers a call continues
 
+	Nights
+
 	Spill stages.Spill // for calls that are merged, and for groups whose rows are not adjacent
 
 	Run, Root string // of the rows; the run's folder, where its id is
@@ -45,6 +48,10 @@ type ImportOptions struct {
 type File struct {
 	Name string // relative to the source, part of the identity
 	URI  string // for messages
+
+	Size    int64  // as it was listed, in bytes
+	Version string // changes with the content; as it was listed
+
 	Open func(ctx context.Context) (Content, error)
 
 	Companions []File // in the same folder, see importers.Format; in the order of their names
@@ -74,7 +81,7 @@ const (
 
 // ImportDefaults returns the options at their defaults.
 func ImportDefaults() ImportOptions {
-	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone}
+	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone, Nights: Nights{Settle: time.Hour}}
 }
 
 // Declare declares the user's options, except the files.
@@ -100,5 +107,6 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 		"keep a log's members with this `NAME`, such as user.id, in the metadata; without it, those that hold an end user's id, name or address are left out").
 		ID("keep-metadata")
 	o.declareMerge(d)
+	o.declareNew(d)
 	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").DefaultShown("0")
 }

@@ -15,6 +15,7 @@ import (
 type ImportReport struct {
 	stages.Report
 	Source
+	New *NightReport `json:"new,omitempty"` // nil unless only what is new was imported
 }
 
 // Source describes what was read. The records and files are those of the whole

@@ -31,13 +31,13 @@ const version = 3
 func (o *ImportOptions) Validate() error {
 	fresh := ImportDefaults()
 	o.GroupBy, o.Train = cmp.Or(o.GroupBy, fresh.GroupBy), cmp.Or(o.Train, fresh.Train)
-	if len(o.Files) == 0 {
+	if len(o.Files) == 0 && !o.New {
 		return fault.Errorf(fault.Usage, "name files, or a folder that holds some", "import: no file to read")
 	}
 	if o.Epoch != nil && (*o.Epoch < 0 || *o.Epoch > math.MaxInt32) {
 		return fault.Errorf(fault.Usage, "epochs count from 0", "import: there is no epoch %d", *o.Epoch)
 	}
-	if err := cmp.Or(o.validateLog(), o.validateMerge()); err != nil {
+	if err := cmp.Or(o.validateLog(), o.validateMerge(), o.validateNew()); err != nil {
 		return err
 	}
 	known := make([]string, len(o.Format.Fields))
@@ -90,8 +90,10 @@ func (o *ImportOptions) spec(ctx context.Context) (manifest.Spec, error) {
 	}
 	source := o.Source
 	var err error
-	if source.Digest, err = o.digest(ctx); err != nil {
-		return manifest.Spec{}, err
+	if !o.New { // what is known of the objects takes its place
+		if source.Digest, err = o.digest(ctx); err != nil {
+			return manifest.Spec{}, err
+		}
 	}
 	run, err := runroot.Open(ctx, cmp.Or(o.Root, runroot.Of(o.Out.URI)))
 	if err != nil {

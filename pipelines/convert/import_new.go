@@ -1,0 +1,134 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/convert/calls"
+	"github.com/rollmill/rollmill/pipelines/convert/watermark"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// Nights are the settings of an import of what no earlier one of the run imported.
+type Nights struct {
+	New     bool
+	Flush   bool                   // import conversations that are not settled, too
+	Settle  time.Duration          // after its newest call a conversation is settled, by the times of calls
+	Dataset func(epoch int) string // where the dataset of an epoch lies
+}
+
+// NightReport describes a night.
+type NightReport struct {
+	Night      int      `json:"night"`                // from 1; that before, if nothing was learnt
+	Objects    int      `json:"objects"`              // that are listed
+	Read       int      `json:"objects_read"`         // that are new or have changed
+	Known      int64    `json:"known_calls"`          // in these, of nights before
+	Waiting    int64    `json:"waiting_calls"`        // of conversations that are not settled
+	Late       int64    `json:"late_calls"`           // of conversations that were imported without them
+	LateIn     []string `json:"late_in,omitempty"`    // the first objects that have some
+	Gone       []string `json:"gone,omitempty"`       // objects that were listed the night before
+	Unfinished []string `json:"unfinished,omitempty"` // objects that end within a line, which a later night reads
+}
+
+func (r *NightReport) String() string {
+	text := fmt.Sprintf("night %d: %s, %d read", r.Night, plural.Of(r.Objects, "object"), r.Read)
+	for _, x := range []struct {
+		n    int64
+		text string
+	}{{r.Known, "known: %s"}, {r.Waiting, "waiting for a later night: %s"}, {r.Late, "too late for a conversation that was imported: %s"}} {
+		if x.n > 0 {
+			text += "; " + fmt.Sprintf(x.text, plural.Of(x.n, "call"))
+		}
+	}
+	for _, x := range []struct {
+		names []string
+		text  string
+	}{{r.LateIn, "late calls are in"}, {r.Gone, "no longer there"}, {r.Unfinished, "the last line is not complete and is left to a later night"}} {
+		if n := len(x.names); n > 0 {
+			text += fmt.Sprintf("\n  %s: %s", x.text, strings.Join(x.names[:min(n, 3)], ", "))
+			if n > 3 {
+				text += fmt.Sprintf(" and %d more", n-3)
+			}
+		}
+	}
+	return text
+}
+
+// declareNew declares how an import takes what is new.
+func (o *ImportOptions) declareNew(d *plugin.Declarer) {
+	d.Bool(&o.New, "new", "with --merge calls: import only calls that no earlier import --new of the run read, into its next epoch").Common()
+	d.Duration(&o.Settle, "settle", "with --new: import a conversation when its newest call is `TIME` older than the newest call of the log; "+
+		"until then, its calls wait for a later night")
+	d.Bool(&o.Flush, "flush", "with --new: import the conversations that are not settled, too")
+}
+
+// validateNew checks what --new excludes.
+func (o *ImportOptions) validateNew() error {
+	refuse := func(hint, what string) error { return fault.Errorf(fault.Usage, hint, "import: --new: %s", what) }
+	switch {
+	case !o.New && o.Flush:
+		return fault.Errorf(fault.Usage, "add --new", "import: --flush imports what earlier nights left")
+	case !o.New:
+	case o.Merge != MergeCalls:
+		return refuse("add --merge calls, or leave --new out", "rows that are whole trajectories have no calls by which a grown file could be read again")
+	case o.Out.Shard.Of().Count > 1:
+		return refuse("leave --shard out", "one process holds the watermark of a run")
+	case o.Epoch != nil || o.Out.URI != "" || o.Out.Overwrite:
+		return refuse("leave --epoch, --out and --overwrite out", "each night writes the next epoch of --root")
+	case o.Settle < 0:
+		return refuse("write a time such as 1h, or 0", "--settle is negative")
+	}
+	return nil
+}
+
+// stateParam is the parameter of a dataset that names the state of the watermark after its night.
+const stateParam = "watermark"
+
+// night is the import of a night.
+type night struct {
+	o       *ImportOptions
+	w       *watermark.Watermark
+	c       *check
+	numbers map[string]int // of the objects that are read, by URI
+	newest  int64          // time of a call, in microseconds
+	mu      sync.Mutex
+	report  NightReport
+	waiting []*calls.Call // that are not stored yet
+	bytes   int
+}
+
+// importNew imports what is new.
+func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err error) {
+	spec, err := o.spec(ctx)
+	if err != nil {
+		return r, err
+	}
+	delete(spec.Params, "lossy") // it may differ from night to night
+	w, err := watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy, Sealed: o.sealedNights,
+		Dir: o.Spill.Dir, Memory: o.Spill.Memory / 4, Log: o.Logger()})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
+	before := spec
+	before.Inputs = nil
+	was := manifest.Manifest{Content: manifest.Content{Stage: spec.Stage, Version: spec.Version, Kind: spec.Kind, Params: w.Settings}}
+	if differ := manifest.Differences(&was, before); w.Night > 0 && differ != nil {
+		return r, fault.Errorf(fault.Usage, "give the options of the nights before; others need a run of their own, with another --root",
+			"import: the nights before had other options: %s", strings.Join(differ, "; "))
+	}
+	n := &night{o: o, w: w}
+	bound, unbind := w.Bind(ctx)
+	defer unbind()
+	r.Source, r.Report, err = n.run(bound, spec)
+	n.report.Night = w.Night
+	r.New = &n.report
+	return r, err
+}

@@ -1,0 +1,311 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/pipelines/convert/calls"
+	"github.com/rollmill/rollmill/pipelines/convert/watermark"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/fault"
+)
+
+// run reads what is new, and ends the night with a dataset, or without one if no conversation is settled.
+func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r stages.Report, err error) {
+	epoch, err := n.free(ctx)
+	if err == nil {
+		n.o.Epoch = &epoch
+		err = n.choose()
+	}
+	if err != nil {
+		return source, r, err
+	}
+	n.c = newCheck(n.o)
+	n.c.night = n
+	defer n.c.close()
+	var w *writer
+	g := newSorted(n.o, func(ctx context.Context, group []*row) error { return w.group(ctx, group) })
+	defer g.close()
+	if err = n.wait(ctx); err == nil {
+		err = n.c.read(ctx, g.add, nil)
+	}
+	if err == nil {
+		err = n.pend(ctx)
+	}
+	if err != nil {
+		return source, r, err
+	}
+	if n.c.added == 0 {
+		epoch = -1
+	}
+	state, err := n.w.Seal(ctx, epoch, spec.Params, n.newest)
+	if err == nil && n.c.added > 0 {
+		settings := spec.Params
+		spec.Params = maps.Clone(settings)
+		spec.Params[stateParam], spec.Inputs[0].Digest = state, state
+		source, r, err = n.dataset(ctx, spec, epoch, &w, g)
+	}
+	if err == nil && state != "" {
+		err = n.w.Finish(ctx)
+	}
+	return source, r, err
+}
+
+// dataset writes the dataset of the night. An unsealed one of a process that died is replaced.
+func (n *night) dataset(ctx context.Context, spec manifest.Spec, epoch int, w **writer, g gatherer) (source Source, r stages.Report, err error) {
+	shard, err := shards.Begin(ctx, n.o.Dataset(epoch), spec, shards.Options{})
+	if err != nil {
+		return source, r, err
+	}
+	*w = newWriter(n.o, shard)
+	if source, err = (*w).end(ctx, g, n.c, nil); err != nil {
+		return source, r, err
+	}
+	(*w).outcome.Facts["late_calls"], (*w).outcome.Facts["waiting_calls"] = float64(n.report.Late), float64(n.report.Waiting)
+	result, err := shard.Commit(ctx, (*w).outcome)
+	if result.URI != "" {
+		r = report(result, (*w).outcome)
+	}
+	return source, r, err
+}
+
+// free returns the first epoch after those of nights that has no dataset.
+func (n *night) free(ctx context.Context) (int, error) {
+	for epoch := n.w.Epoch + 1; ; epoch++ {
+		if m, err := n.o.nightIn(ctx, epoch); m == nil || err != nil {
+			return epoch, err
+		}
+	}
+}
+
+// sealedNights returns the datasets of nights in epochs after one.
+func (o *ImportOptions) sealedNights(ctx context.Context, after int) (all []watermark.Sealed, err error) {
+	b, err := storage.Open(ctx, o.Root)
+	if err != nil {
+		return nil, err
+	}
+	epochs, err := runroot.Epochs(ctx, b)
+	for _, epoch := range epochs {
+		if epoch <= after || err != nil {
+			continue
+		}
+		var m *manifest.Manifest
+		if m, err = o.nightIn(ctx, epoch); m != nil {
+			if state, is := m.Params[stateParam].(string); is {
+				all = append(all, watermark.Sealed{Epoch: epoch, State: state})
+			}
+		}
+	}
+	return all, err
+}
+
+// nightIn returns the manifest of an epoch's dataset, nil if there is none. One that a process which died left
+// complete is sealed.
+func (o *ImportOptions) nightIn(ctx context.Context, epoch int) (*manifest.Manifest, error) {
+	d, err := dataset.Open(ctx, o.Dataset(epoch), dataset.OpenOptions{IgnoreGates: true})
+	switch p := manifest.PrunedIn(err); {
+	case p != nil:
+		return p.Manifest, nil
+	case errors.Is(err, storage.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &d.Manifest, nil
+}
+
+// choose leaves the files that are new or have changed.
+func (n *night) choose() error {
+	listed := make([]watermark.Object, len(n.o.Files))
+	for i, f := range n.o.Files {
+		listed[i] = watermark.Object{Name: f.URI, Size: f.Size, Version: f.Version}
+		for _, c := range f.Companions {
+			listed[i].Version += fmt.Sprintf("; %s %d %s", c.Name, c.Size, c.Version)
+		}
+	}
+	numbers, gone, err := n.w.Changed(listed)
+	n.report.Objects, n.report.Gone, n.numbers = len(listed), gone, map[string]int{}
+	var changed []File
+	for i, number := range numbers {
+		if f := n.o.Files[i]; number >= 0 {
+			n.numbers[f.URI] = number
+			f.Open = n.lines(f)
+			changed = append(changed, f)
+		}
+	}
+	n.o.Files, n.report.Read = changed, len(changed)
+	return err
+}
+
+// lines returns an opener of a file that leaves out a last line which is not complete: the log is still written.
+func (n *night) lines(f File) func(context.Context) (Content, error) {
+	if ext := path.Ext(f.Name); ext != ".jsonl" && ext != ".ndjson" {
+		return f.Open
+	}
+	return func(ctx context.Context) (Content, error) {
+		c, err := f.Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var tail []byte
+		for from := c.Size(); from > 0 && !bytes.Contains(tail, []byte{'\n'}) && err == nil; {
+			from = max(0, from-max(64<<10, int64(len(tail))))
+			tail = make([]byte, c.Size()-from)
+			_, err = io.ReadFull(io.NewSectionReader(c, from, int64(len(tail))), tail)
+		}
+		if tail = tail[bytes.LastIndexByte(tail, '\n')+1:]; err != nil || len(bytes.TrimSpace(tail)) == 0 || jsontext.Valid(tail) {
+			return c, err
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.w.Again(n.numbers[f.URI])
+		n.report.Unfinished = append(n.report.Unfinished, f.URI)
+		return beginning{c, c.Size() - int64(len(tail))}, nil
+	}
+}
+
+// beginning is so many bytes of a file.
+type beginning struct {
+	Content
+	size int64
+}
+
+func (b beginning) Size() int64 { return b.size }
+
+// wait adds the calls that wait since the nights before.
+func (n *night) wait(ctx context.Context) error {
+	for _, name := range n.w.Pending {
+		data, err := n.w.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		all, err := calls.DecodeFile(name, data)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			if err := n.c.joiner.Add(c); err != nil {
+				return err
+			}
+		}
+	}
+	n.newest = n.w.Newest
+	return nil
+}
+
+// add takes a call that was read, unless it is known.
+func (n *night) add(c *calls.Call) error {
+	t := &c.Item.Row
+	at := max(t.StartedAt, t.FinishedAt)
+	if at == 0 && (t.TrajectoryID == "" || n.o.Settle > 0 && !n.o.Flush) {
+		hint := "--settle 0 imports all calls at once, if they have ids"
+		if t.TrajectoryID == "" {
+			hint = "leave --new out: each import then reads the whole log"
+		}
+		return fault.Invalid(c.At.File, hint, nil, "a call has no time, by which --new tells it from others and knows when its conversation "+
+			"is over").InRow(c.At.Record)
+	}
+	m := watermark.Mark{Kind: watermark.Answered, Hi: c.Own.Hi, Lo: c.Own.Lo}
+	if t.Status == outcomes.StatusFailed {
+		m.Kind = watermark.Failed
+	}
+	known, err := n.w.Read(n.numbers[c.At.File], m)
+	if err != nil {
+		return err
+	}
+	if n.newest = max(n.newest, at); known {
+		n.report.Known++
+		return nil
+	}
+	return n.c.joiner.Add(c)
+}
+
+// take reports whether a conversation is imported tonight, and whether it comes too late for the one that it
+// is part of. Otherwise its calls wait.
+func (n *night) take(ctx context.Context, v *calls.Conversation) (now, late bool, err error) {
+	first, newest := v.Calls[0], int64(0)
+	for _, c := range v.Calls {
+		newest = max(newest, c.Item.Row.StartedAt, c.Item.Row.FinishedAt)
+	}
+	if first.By != "" {
+		late, err = n.w.Known(groupOf(first))
+	}
+	for _, d := range first.Continues() {
+		if first.By != "" || late || err != nil {
+			break
+		}
+		late, err = n.w.Known(watermark.Mark{Kind: watermark.Answer, Hi: d.Hi, Lo: d.Lo})
+	}
+	switch {
+	case err != nil:
+	case late:
+		n.report.Late += int64(len(v.Calls))
+		if len(n.report.LateIn) < maxRefusals && !slices.Contains(n.report.LateIn, first.At.File) {
+			n.report.LateIn = append(n.report.LateIn, first.At.File)
+		}
+		return true, true, nil
+	case !n.o.Flush && n.newest-newest < n.o.Settle.Microseconds():
+		n.report.Waiting += int64(len(v.Calls))
+		for _, c := range v.Calls {
+			n.waiting, n.bytes = append(n.waiting, c), n.bytes+v.Size
+			if n.bytes >= pendBytes {
+				err = cmp.Or(err, n.pend(ctx))
+			}
+		}
+		return false, false, err
+	case first.By != "":
+		err = n.w.Note(groupOf(first))
+	default:
+		for _, c := range v.Calls {
+			for _, d := range c.Answers() {
+				err = cmp.Or(err, n.w.Note(watermark.Mark{Kind: watermark.Answer, Hi: d.Hi, Lo: d.Lo}))
+			}
+		}
+	}
+	return true, false, err
+}
+
+func groupOf(c *calls.Call) watermark.Mark {
+	sum := xxh3.HashString128(c.By)
+	return watermark.Mark{Kind: watermark.Group, Hi: sum.Hi, Lo: sum.Lo}
+}
+
+// pendBytes is about how many bytes of calls wait in one file.
+const pendBytes = 4 << 20
+
+// pend stores the calls that wait.
+func (n *night) pend(ctx context.Context) error {
+	if len(n.waiting) == 0 {
+		return nil
+	}
+	data, err := calls.Encode(secret.From(ctx), n.waiting)
+	if err == nil {
+		err = n.w.Pend(ctx, data, len(n.waiting))
+	}
+	n.waiting, n.bytes = nil, 0
+	return err
+}
+
+// tooLate makes the row of calls that came too late a failed one.
+func tooLate(r *row) {
+	importers.Fail(&r.Row, outcomes.FailLateCall,
+		"an earlier night imported the conversation without these calls: --settle was too short, or the log came late")
+}
