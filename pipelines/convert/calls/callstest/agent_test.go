@@ -29,14 +29,14 @@ func TestAgents(t *testing.T) {
 				seen["not explained"]++
 			}
 		}
-		for _, e := range Expect(all, log) {
+		for _, e := range Expect(all, log, false) {
 			switch {
 			case e.Ambiguous:
 				seen["ambiguous"]++
 			case e.Gap:
 				seen["gap"]++
-			case e.Foreign:
-				seen["foreign"]++
+			case e.Unsure:
+				seen["unsure"]++
 			case e.Calls[0].parent == nil:
 				seen["whole"]++
 				got, want := e.Row(), by[e.Calls[0].Attempt].Cut(e.Calls)

@@ -19,16 +19,19 @@ type Expected struct {
 	Calls     []*Logged // in order of time
 	Ambiguous bool      // it is one call, whose answer several conversations gave and some call continues
 	Gap       bool      // it begins after calls that the log lacks
-	Foreign   bool      // calls of several attempts are in it: an attempt asked what follows an answer of another one
+	Unsure    bool      // the log lacks the answer that a call of it goes on with, and has an equal one, of another attempt or later
 }
 
 // Row is the trajectory.
 func (x *Expected) Row() formats.Trajectory { return Replay(x.Calls) }
 
 // Expect returns the conversations of a log that has some of the calls of recorded attempts. It looks
-// at the recorded trees: what a call continues, and whose beginnings and answers are equal.
-func Expect(recorded []*Recorded, log []*Logged) (out []*Expected) {
+// at the recorded trees: what a call continues, and whose beginnings and answers are equal. What agents
+// may leave out of earlier answers distinguishes them if it is there. If loose, it never does: then as
+// many calls are ambiguous as ever may be.
+func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 	x, todo := expect(recorded, log)
+	x.loose = loose
 	slices.SortStableFunc(todo, func(a, b asking) int { return cmp.Compare(a.length, b.length) })
 	for _, a := range todo {
 		at := x.place(&a)
@@ -42,7 +45,7 @@ func Expect(recorded []*Recorded, log []*Logged) (out []*Expected) {
 		if a.lacks != nil {
 			x.after[*a.lacks] = at
 		}
-		at.Foreign = at.Foreign || len(at.Calls) > 0 && at.Calls[0].Attempt != a.Attempt
+		at.Unsure = at.Unsure || a.late || len(at.Calls) > 0 && at.Calls[0].Attempt != a.Attempt
 		at.Calls = append(at.Calls, a.Logged)
 		x.in[a.Mark()] = at
 	}
@@ -64,6 +67,15 @@ func lacksCalls(r *Recorded) bool {
 	return slices.ContainsFunc(todo, func(a asking) bool {
 		n, lacks := x.longest(&a)
 		return n != nil && lacks != nil
+	})
+}
+
+// seemsLate reports whether an agent wrote an answer of its own to a prompt that it asked only later, and got
+// just that answer: a clock that was wrong would look alike.
+func seemsLate(r *Recorded) bool {
+	x, todo := expect([]*Recorded{r}, r.Calls)
+	return slices.ContainsFunc(todo, func(a asking) bool {
+		return slices.ContainsFunc(a.ends.path(), func(n *node) bool { return !n.Sampled && len(x.givers(&a, n)) > 0 })
 	})
 }
 
@@ -94,6 +106,7 @@ func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
 }
 
 type expecting struct {
+	loose bool
 	known map[key][]*node    // answers of the log by what they are and follow
 	asked map[key]bool       // prompts
 	said  map[saying][]*node // answers, whatever they follow
@@ -113,6 +126,7 @@ type asking struct {
 	length int
 	text   bool
 	lacks  *missing
+	late   bool // it began before any answer that it may go on with
 }
 
 // saying is an answer after any prompt with the same messages before the first of an assistant.
@@ -168,7 +182,9 @@ func (x *expecting) place(a *asking) *Expected {
 		return nil
 	}
 	if len(in) == 1 {
-		x.parents[a.Mark()] = x.givers(a, n)[0].mark()
+		givers := x.givers(a, n)
+		x.parents[a.Mark()] = givers[0].mark()
+		a.late = !slices.ContainsFunc(givers, func(n *node) bool { return x.logged[n.mark()].Row.FinishedAt <= a.Row.StartedAt })
 		return in[0]
 	}
 	for _, given := range x.givers(a, n) {
@@ -187,7 +203,7 @@ func (x *expecting) separate(e *Expected) (out []*Expected) {
 		parent := x.parents[l.Mark()]
 		at := in[parent]
 		if x.ambiguous[l.Mark()] || at == nil || x.ambiguous[parent] {
-			at = &Expected{Ambiguous: x.ambiguous[l.Mark()], Gap: e.Gap && parent == ""}
+			at = &Expected{Ambiguous: x.ambiguous[l.Mark()], Gap: e.Gap && parent == "", Unsure: e.Unsure}
 			out = append(out, at)
 		}
 		at.Calls = append(at.Calls, l)
@@ -201,7 +217,7 @@ func (x *expecting) givers(a *asking, n *node) (out []*node) {
 	prompt, _ := Asked(&a.Row)
 	for _, given := range x.known[x.key(n, a.text)] {
 		before, _ := Asked(&x.logged[given.mark()].Row)
-		if a.text || given.attempt == a.Attempt && given.parent == n.parent && isBack(&given.Message, &prompt[len(before)]) || agree(before, given, prompt) {
+		if x.loose || a.text || given.attempt == a.Attempt && given.parent == n.parent && isBack(&given.Message, &prompt[len(before)]) || agree(before, given, prompt) {
 			out = append(out, given)
 		}
 	}
@@ -210,8 +226,11 @@ func (x *expecting) givers(a *asking, n *node) (out []*node) {
 
 // agree reports whether a prompt begins with another one as an agent sent it, and with its answer.
 func agree(before []formats.Message, answer *node, prompt []formats.Message) bool {
+	path := answer.path()
 	for i := range before {
-		if a, b := &before[i], &prompt[i]; a.Reasoning != b.Reasoning || plain(a) != plain(b) {
+		a, b := &before[i], &prompt[i]
+		same := chat.ContentText(a) == chat.ContentText(b)
+		if a.Reasoning != b.Reasoning || !same && !(path[i].Sampled && plain(a) == plain(b)) {
 			return false
 		}
 	}

@@ -72,6 +72,9 @@ func CheckSessions(recorded []*Recorded, got []Joined) (wrong []string) {
 		}
 	}
 	for _, r := range recorded {
+		if seemsLate(r) {
+			continue
+		}
 		may := lacksCalls(r)
 		if may != lacks[r.Attempt] {
 			wrong = append(wrong, fmt.Sprintf("%s lacks calls: %v, want %v", r.Attempt, lacks[r.Attempt], may))
@@ -92,18 +95,27 @@ func explained(what, d string, got, want *formats.Trajectory) string {
 	return fmt.Sprintf("%s: %s\njoined:\n%sexpected:\n%s", what, d, Outline(got), Outline(want))
 }
 
-// Check returns what is wrong with a log that was joined without attempts.
-func Check(expected []*Expected, got []Joined) (wrong []string) {
-	by := map[string]*Joined{}
+// Check returns what is wrong with a log that was joined without attempts, given what is expected if
+// answers are distinguished by all that they have, and if they are not. Where both say the same, that must
+// be; else only the calls that may be ambiguous may be so.
+func Check(strict, loose []*Expected, got []Joined) (wrong []string) {
+	by, certain, may := map[string]*Joined{}, map[string]*Expected{}, map[string]bool{}
 	for i := range got {
 		by[strings.Join(sorted(marks(&got[i].Row)), " ")] = &got[i]
 	}
-	for _, e := range expected {
-		var want []string
-		for _, l := range e.Calls {
-			want = append(want, l.Mark())
+	for _, e := range loose {
+		certain[e.name()] = e
+		may[e.name()] = e.Ambiguous
+	}
+	todo := map[string]int{}
+	for _, e := range strict {
+		name := e.name()
+		if other := certain[name]; other == nil || other.Ambiguous != e.Ambiguous || other.Gap != e.Gap {
+			for _, l := range e.Calls {
+				todo[l.Mark()]++
+			}
+			continue
 		}
-		name := strings.Join(sorted(want), " ")
 		g := by[name]
 		if delete(by, name); g == nil {
 			wrong = append(wrong, fmt.Sprintf("[%s] is no conversation", name))
@@ -115,16 +127,36 @@ func Check(expected []*Expected, got []Joined) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("[%s] is of class %q, ambiguous %v", name, g.Class, e.Ambiguous))
 		case e.Gap != g.Gap:
 			wrong = append(wrong, fmt.Sprintf("[%s] lacks calls: %v, want %v", name, g.Gap, e.Gap))
-		case !e.Foreign: // else its calls' times are not those of one attempt
+		case !e.Unsure: // else its calls' times are not those of one attempt
 			if d := Difference(&g.Row, &row); d != "" {
 				wrong = append(wrong, explained(name, d, &g.Row, &row))
 			}
 		}
 	}
-	for name, g := range by {
-		wrong = append(wrong, fmt.Sprintf("[%s] is a conversation, class %q", name, g.Class))
+	for name, g := range by { // of calls of which it is not certain to which answer they belong
+		for mark := range strings.FieldsSeq(name) {
+			if todo[mark]--; todo[mark] < 0 {
+				wrong = append(wrong, fmt.Sprintf("[%s] is a conversation, class %q", name, g.Class))
+			}
+		}
+		if g.Class != "" && !may[name] {
+			wrong = append(wrong, fmt.Sprintf("[%s] is of class %q", name, g.Class))
+		}
+	}
+	for mark, n := range todo {
+		if n > 0 {
+			wrong = append(wrong, mark+" is lost")
+		}
 	}
 	return sorted(wrong)
+}
+
+func (e *Expected) name() string {
+	var all []string
+	for _, l := range e.Calls {
+		all = append(all, l.Mark())
+	}
+	return strings.Join(sorted(all), " ")
 }
 
 func sorted(list []string) []string {
