@@ -71,7 +71,8 @@ func (c *call) item() importers.Item {
 	return x
 }
 
-// addAnswer adds a call that was answered, and returns why its row is not fit for training, as the recorder decides it.
+// addAnswer adds a call that was answered, and returns why the answer is none that counts. Tokens that the recorder would
+// refuse are left out, and why is in metadata.
 func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answer, made formats.Call) *completion.Failure {
 	a.Describe(&made)
 	if !a.Usage.Known && made.Target {
@@ -87,7 +88,7 @@ func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answe
 			completion.Note(&made, formats.AmbiguousCalls)
 		}
 	}
-	source, failure := a.KeepTokens()
+	source, unfit := a.KeepTokens()
 	if made.CompletionTokens == 0 && !a.Choices[0].Message.NoTokens() {
 		a.CountSpent(&made)
 	}
@@ -106,16 +107,15 @@ func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answe
 		d.Continue(at)
 		d.Choice(m)
 	}
-	if failure != nil && failure.Class == outcomes.FailNoLogprobs { // texts are fit for some training
-		d.Meta.Add("no_tokens", importers.Quote(cmp.Or(c.noTokens, failure.Text)))
-		failure = nil
+	if unfit != nil { // texts are fit for some training
+		d.Meta.Add("no_tokens", importers.Quote(cmp.Or(c.noTokens, unfit.Text)))
 	}
 	reason := a.Choices[0].Message.FinishReason
-	if failure == nil && outcomes.Finish(reason, nil) == outcomes.FinishFailed {
-		failure = &completion.Failure{Class: outcomes.FailUnfinished, Text: "the model did not end its answer: its finish reason is " +
-			string(importers.Quote(reason))}
+	if outcomes.Finish(reason, nil) != outcomes.FinishFailed {
+		return nil
 	}
-	return failure
+	return &completion.Failure{Class: outcomes.FailUnfinished, Text: "the model did not end its answer: its finish reason is " +
+		string(importers.Quote(reason))}
 }
 
 // parameters are the members of a request that decide how a model samples. Others may name a person.
