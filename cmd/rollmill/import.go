@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -82,10 +83,16 @@ a repeated JSON key the last counts, as in Python, and NaN and infinities are nu
 as no JSON number is: both count as parts that no row can hold, except a NaN that
 stands for a missing score.
 
+With --new, each import takes what no earlier one of the run read, into the run's next
+epoch, and each call once, however its objects grow, are copied or come late. It ends
+with 0 and without a dataset when nothing is new, and with 75 while another one is at
+work. "Every night" in rollmill help importing says what becomes of late calls.
+
   rollmill import --from chat --in conversations.jsonl --out data/imported
   rollmill import --from chat --in 'data/*.parquet' --map messages=dialog --map reward=score --out data/imported
   rollmill import --from atif --in jobs/run-7 --check
   rollmill import --from chat --in 'calls/*.jsonl' --merge calls --merge-by session_id --out data/imported
+  rollmill import --from litellm --in s3://bucket/logs --merge calls --new --root runs/traces
 
 ` + importFindings(),
 	Body: cli.With(func() *importSettings {
@@ -213,6 +220,9 @@ func (c *importSettings) options(ctx context.Context, s *cli.Session) (convert.I
 		}
 	}
 	o.Source, o.Files, err = importFiles(ctx, c.In, &format.Format)
+	if o.New && errors.Is(err, errNoFiles) {
+		o.Missing, err = err, nil
+	}
 	return o, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -31,9 +32,12 @@ func importFiles(ctx context.Context, uris []string, format *importers.Format) (
 	var files []convert.File
 	var names []string
 	seen := map[string]bool{}
+	var missing error
 	for _, uri := range uris {
 		some, err := filesAt(ctx, uri, format)
-		if err != nil {
+		if errors.Is(err, errNoFiles) {
+			missing = cmp.Or(missing, err)
+		} else if err != nil {
 			return ref, nil, err
 		}
 		for _, f := range some {
@@ -47,8 +51,11 @@ func importFiles(ctx context.Context, uris []string, format *importers.Format) (
 		names = append(names, storage.Redact(uri))
 	}
 	ref.URI = strings.Join(names, " ")
-	return ref, files, nil
+	return ref, files, missing
 }
+
+// errNoFiles is the cause of an error about a place without files, which may have had some the night before.
+var errNoFiles = fmt.Errorf("it is empty: %w", storage.ErrNotExist)
 
 func filesAt(ctx context.Context, uri string, format *importers.Format) ([]convert.File, error) {
 	switch uri {
@@ -112,7 +119,7 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		return nil, fault.Invalid(storage.Redact(uri), hint, nil,
 			"no file to import among those that are there, such as %q", other)
 	case len(files) == 0:
-		return nil, fault.Invalid(storage.Redact(uri), hint, storage.ErrNotExist, "no file to import")
+		return nil, fault.Invalid(storage.Redact(uri), hint, errNoFiles, "no file to import")
 	}
 	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, companions(ctx, b, format.Companions, files)

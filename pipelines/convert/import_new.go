@@ -20,6 +20,7 @@ import (
 type Nights struct {
 	New     bool
 	Flush   bool                   // import conversations that are not settled, too
+	Missing error                  // what a place in which there are no files is refused with, on the first night
 	Settle  time.Duration          // after its newest call a conversation is settled, by the times of calls
 	Dataset func(epoch int) string // where the dataset of an epoch lies
 }
@@ -123,6 +124,9 @@ func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err erro
 	if differ := manifest.Differences(&was, before); w.Night > 0 && differ != nil {
 		return r, fault.Errorf(fault.Usage, "give the options of the nights before; others need a run of their own, with another --root",
 			"import: the nights before had other options: %s", strings.Join(differ, "; "))
+	}
+	if w.Night == 0 && o.Missing != nil {
+		return r, o.Missing
 	}
 	n := &night{o: o, w: w}
 	bound, unbind := w.Bind(ctx)
