@@ -41,6 +41,7 @@ type auditSettings struct {
 	settings.Source
 	Only, Skip, HeldOut []string
 	Mismatch            string
+	Against, Join       string
 	FailOn              validate.Severity
 	settings.Monitored
 }
@@ -53,6 +54,10 @@ func (o *auditSettings) Declare(d *plugin.Declarer) {
 			"always checked")
 	d.String(&o.Mismatch, "mismatch", "compare the recorded log probabilities with those that the reward `NAME`, a teacher with the "+
 		"policy's own weights, gave the same tokens")
+	d.String(&o.Against, "against", "compare the rollout or import at --in with the dataset at this `URI`, another program's record of the same attempts, "+
+		"turn by turn")
+	d.String(&o.Join, "join", "join the rows of both records by `FIELD`, or by FIELD=FIELD if it has another name in --against: trajectory_id, "+
+		"example_id, or a member such as metadata.session_id; default by ids, then by what the rows say")
 	d.Heading(plugin.Checks)
 	d.Strings(&o.Only, "only", "make only the check `NAME`")
 	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
@@ -80,7 +85,7 @@ func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
 		return err
 	}
 	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut,
-		Mismatch: o.Mismatch})
+		Mismatch: o.Mismatch, Against: o.Against, Join: o.Join})
 	if err != nil {
 		return err
 	}

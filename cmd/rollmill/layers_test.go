@@ -38,7 +38,7 @@ var layers = []struct{ packages, may string }{
 	{`pipelines/train pipelines/eval pipelines/prove`,
 		`stages stages/* stages/rollout/planning stages/rollout/watch pipelines/* pipelines/look/... -pipelines/sandbox formats/... storage`},
 	{`pipelines/look/text`, `formats/excerpt formats/jsontext formats/plural pipelines/look/clusters`},
-	{`pipelines/look/... pipelines/report pipelines/inspect/audit`, `pipelines/run pipelines/look/... formats/... storage`},
+	{`pipelines/look/... pipelines/report pipelines/inspect/...`, `pipelines/run pipelines/look/... pipelines/inspect/audit/witness formats/... storage`},
 	{`pipelines/convert`, `pipelines/convert/... stages stages/plugin formats/... storage`},
 	{`pipelines/...`, `pipelines/{x} pipelines/run formats/... storage`},
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},

@@ -242,12 +242,16 @@ type Place struct {
 	Row          int64  `json:"row"`
 	TrajectoryID string `json:"trajectory_id,omitempty"` // "" for a group whose rows may be anywhere
 	Detail       string `json:"detail,omitempty"`
+	Other        *Place `json:"other,omitempty"` // what a second record of the same attempt says
 }
 
 func (p Place) String() string {
 	s := strings.TrimSuffix(fmt.Sprintf("row %d %s", p.Row, p.TrajectoryID), " ")
 	if p.Detail != "" {
 		s += ": " + p.Detail
+	}
+	if p.Other != nil {
+		s += "; against " + p.Other.String()
 	}
 	return s
 }

@@ -60,7 +60,7 @@ func (c *Count) found(k *Check) []Finding { return c.Over(k.Share, "%s", cmp.Or(
 
 // PlaceOf copies the place of a row that is valid only now.
 func PlaceOf(row int64, id, detail string) Place {
-	return Place{row, strings.Clone(id), strings.Clone(line(detail))}
+	return Place{Row: row, TrajectoryID: strings.Clone(id), Detail: strings.Clone(line(detail))}
 }
 
 // maxDetail is how many characters of a detail are kept, with the mark of a cut: the end of a

@@ -28,6 +28,8 @@ type Options struct {
 
 	Mismatch string   // name of a teacher that gave the log probabilities of the policy itself; "" for none
 	HeldOut  []string // URIs of rollouts whose examples must not be trained on
+	Against  string   // URI of a second record of the attempts of the only rollout or import under URI; "" for none
+	Join     string   // see witness.Options
 }
 
 // auditor is one run of the audit.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -68,9 +69,14 @@ func listed(f validate.Finding) string {
 
 func audited(t *testing.T, uri string, only ...string) *Result {
 	t.Helper()
-	a, err := Run(context.Background(), Options{URI: uri, Only: only, Mismatch: "own"})
+	o := Options{URI: uri, Only: only, Mismatch: "own"}
+	if _, err := dataset.Open(t.Context(), uri+secondRecord, dataset.OpenOptions{}); err == nil {
+		o.Against = uri + secondRecord
+	}
+	a, err := Run(context.Background(), o)
 	if err != nil && strings.Contains(err.Error(), "no scores have signals") {
-		a, err = Run(context.Background(), Options{URI: uri, Only: only})
+		o.Mismatch = ""
+		a, err = Run(context.Background(), o)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -322,6 +322,51 @@ var faults = []faultCase{
 		}
 	}), "9 length"},
 	{"mismatch", "the ratio is 1.02; that of the twin 1.001", signals(0.001, 0.02), "all: mean ratio 1.02020 over"},
+	{"witness_unjoined", "the other record lacks a row", witnessed(func(t *formats.Trajectory) { t.TrajectoryID, t.Messages, t.Example = "other", nil, "" }), "1 without a counterpart"},
+	{"witness_calls", "an answer is no answer", witnessed(func(t *formats.Trajectory) {
+		i := lastSampled(t)
+		t.Messages = slices.Delete(t.Messages, i, len(t.Messages))
+	}), "calls: only the other record has them: 1 the last"},
+	{"witness_shift", "two answers in another order", witnessed(func(t *formats.Trajectory) {
+		i, k := firstSampled(t), lastSampled(t)
+		a, b := &t.Messages[i], &t.Messages[k]
+		a.Content, b.Content, a.ToolCalls, b.ToolCalls, a.TokenIDs, b.TokenIDs, a.Logprobs, b.Logprobs, a.Call, b.Call =
+			b.Content, a.Content, b.ToolCalls, a.ToolCalls, b.TokenIDs, a.TokenIDs, b.Logprobs, a.Logprobs, b.Call, a.Call
+	}), "single answers"},
+	{"witness_answers", "another text", witnessed(func(t *formats.Trajectory) { t.Messages[lastSampled(t)].Content = "something else" }), "something else"},
+	{"witness_tool_calls", "another call", witnessed(func(t *formats.Trajectory) {
+		t.Messages[lastSampled(t)].ToolCalls = []formats.ToolCall{{Name: "other", Arguments: "{}"}}
+	}), "other {}"},
+	{"witness_results", "another result", witnessed(func(t *formats.Trajectory) {
+		i := slices.IndexFunc(t.Messages, func(m formats.Message) bool { return m.Role == "tool" })
+		t.Messages[i].Content = "something else"
+	}), "something else"},
+	{"witness_ids", "another id", witnessed(func(t *formats.Trajectory) { t.Messages[lastSampled(t)].TokenIDs[0]++ }), "token ids: the records differ"},
+	{"witness_logprobs", "another logprob", witnessed(func(t *formats.Trajectory) { t.Messages[lastSampled(t)].Logprobs[0] -= 0.5 }), "logprobs: the records differ"},
+	{"witness_rewards", "another reward", witnessed(func(t *formats.Trajectory) { *t.Reward += 1 }), "reward: the records differ"},
+	{"witness_tokens", "another number of tokens", witnessed(func(t *formats.Trajectory) { t.Calls[0].PromptTokens++ }), "prompt tokens: the records differ"},
+	{"witness_roles", "another role", witnessed(func(t *formats.Trajectory) { t.Messages[0].Role = "developer" }), "1 system and developer"},
+	{"witness_prompts", "another prompt", witnessed(func(t *formats.Trajectory) { t.Messages[0].Content = "something else" }), "something else"},
+	{"witness_retries", "a retry more", witnessed(func(t *formats.Trajectory) {
+		t.Candidates = append(t.Candidates, formats.Candidate{Content: "tried before", Reason: outcomes.CandidateRetried})
+	}), "tried before"},
+	{"witness_status", "another status", witnessed(func(t *formats.Trajectory) { t.Status = outcomes.StatusTruncated }), "truncated"},
+	{"witness_auxiliary", "a call of a sub-agent more", witnessed(func(t *formats.Trajectory) {
+		t.Calls = append(t.Calls, formats.Call{Tools: -1})
+		t.Messages = slices.Insert(t.Messages, len(t.Messages)-1, formats.Message{Parent: -1, Role: "assistant", Content: "A title", Sampled: true, Call: int32(len(t.Calls) - 1)})
+		t.Messages[len(t.Messages)-1].Parent = int32(len(t.Messages) - 3)
+	}), "A title"},
+	{"witness_silent", "no logprobs at all", func(w *world, sick bool) {
+		second(w, func(rows []formats.Trajectory) {
+			for i := range rows {
+				for k := range rows[i].Messages {
+					if sick {
+						rows[i].Messages[k].Logprobs = nil
+					}
+				}
+			}
+		})
+	}, "logprobs: this record has none"},
 	{"mismatch_slight", "the ratio is 1.003; that of the twin 1.001", signals(0.001, 0.003), "all: mean ratio 1.00300 over"},
 	{"flat", "6 of 10 groups are flat; of the twin 5", scores(func(rows []formats.Score, sick bool) {
 		for i := range 4 * (1 + count4(sick)) {

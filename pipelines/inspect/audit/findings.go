@@ -2,9 +2,11 @@ package audit
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // The checks that see a whole run.
@@ -52,6 +54,11 @@ func chosen(o Options) ([]validate.Check, error) {
 	only, err := validate.Named(checks, o.Only)
 	if err != nil {
 		return nil, err
+	}
+	for name := range only {
+		if strings.HasPrefix(name, "witness_") && o.Against == "" {
+			return nil, fault.Errorf(fault.Usage, "name a second record of the attempts: --against URI", "--only %s compares two records", name)
+		}
 	}
 	skip, err := validate.Named(checks, o.Skip)
 	return slices.DeleteFunc(checks, func(c validate.Check) bool {

@@ -8,12 +8,14 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/inspect/audit/witness"
 )
 
 // Result is the result of an audit.
 type Result struct {
 	Datasets   []Dataset          `json:"datasets"`
 	Mismatches []Mismatch         `json:"mismatches,omitempty"` // of each scores dataset, if it was asked for
+	Witness    *witness.Facts     `json:"witness,omitempty"`    // what was compared with a second record, if there is one
 	Findings   []validate.Finding `json:"findings"`             // by severity, the worst first, then by dataset and check
 }
 
@@ -43,6 +45,9 @@ func (a *Result) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "%s\n  %-30s %10s %9s %9s %9s\n", m.URI, "", "tokens", "ratio", "KL", "worst")
 		}
 		fmt.Fprintf(&b, "  %-30s %10d %9.5f %9.2g %9.2g\n", m.Of, m.Tokens, m.Ratio, m.KL, m.Worst)
+	}
+	if a.Witness != nil {
+		b.WriteString(a.Witness.String())
 	}
 	rows := int64(0)
 	for _, d := range a.Datasets {

@@ -142,6 +142,45 @@ func spoiled(spoil func(rows []formats.Trajectory)) scenario {
 	})
 }
 
+// secondRecord is appended to the URI of a run, and names a second record of its attempts.
+const secondRecord = "-second/import"
+
+// second writes a rollout, and its rows as another program has them.
+func second(w *world, spoil func(rows []formats.Trajectory)) {
+	w.wide("rollout", "rollout", trajectories(small))
+	rows := trajectories(small)
+	spoil(rows)
+	put(&world{w.t, w.root + "-second"}, "import", manifest.Spec{Stage: "import", Kind: schema.KindTrajectories}, rows)
+}
+
+// witnessed returns a scenario in which another program has one row with several answers and a tool's result otherwise.
+func witnessed(spoil func(*formats.Trajectory)) scenario {
+	return func(w *world, sick bool) {
+		second(w, func(rows []formats.Trajectory) {
+			i := slices.IndexFunc(rows, func(t formats.Trajectory) bool {
+				return firstSampled(&t) < lastSampled(&t) && t.Reward != nil && slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "tool" })
+			})
+			if sick {
+				spoil(&rows[i])
+			}
+		})
+	}
+}
+
+func isSampled(m formats.Message) bool { return m.Sampled }
+
+func firstSampled(t *formats.Trajectory) int { return slices.IndexFunc(t.Messages, isSampled) }
+
+func lastSampled(t *formats.Trajectory) int {
+	return len(t.Messages) - 1 - slices.IndexFunc(reversed(t.Messages), isSampled)
+}
+
+func reversed(all []formats.Message) []formats.Message {
+	all = slices.Clone(all)
+	slices.Reverse(all)
+	return all
+}
+
 func scores(spoil func(rows []formats.Score, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Score

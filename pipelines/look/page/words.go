@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rollmill/rollmill/pipelines/look/align"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -31,7 +32,10 @@ var word = regexp.MustCompile(`\s+|[\pL\pN_]+|[^\s\pL\pN_]`)
 // Compared returns a text with the words marked that another lacks, in order.
 func Compared(one, other string) []Span {
 	a, b := word.FindAllString(one, -1), word.FindAllString(other, -1)
-	common := commonWords(a, b)
+	common := make([]bool, len(a))
+	for _, at := range align.Common(a, b, maxWords) {
+		common[at[0]] = true
+	}
 	var out []Span
 	shared := 0
 	for i, w := range a {
@@ -51,45 +55,6 @@ func Compared(one, other string) []Span {
 		return nil
 	}
 	return out
-}
-
-// commonWords reports for each word of a whether it is in a longest common subsequence
-// with b.
-func commonWords(a, b []string) []bool {
-	common := make([]bool, len(a))
-	from, end := 0, 0
-	for ; from < min(len(a), len(b)) && a[from] == b[from]; from++ {
-		common[from] = true
-	}
-	for ; end < min(len(a), len(b))-from && a[len(a)-1-end] == b[len(b)-1-end]; end++ {
-		common[len(a)-1-end] = true
-	}
-	a, b = a[from:len(a)-end], b[from:len(b)-end]
-	if len(a) > maxWords || len(b) > maxWords {
-		return common
-	}
-	longest := make([][maxWords + 1]uint16, len(a)+1) // of a[i:] and b[j:]
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
-			} else {
-				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			}
-		}
-	}
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] == b[j]:
-			common[from+i] = true
-			i, j = i+1, j+1
-		case longest[i+1][j] >= longest[i][j+1]:
-			i++
-		default:
-			j++
-		}
-	}
-	return common
 }
 
 // MarkWords marks the words of a message that another at the same place lacks.

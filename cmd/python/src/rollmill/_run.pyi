@@ -767,6 +767,8 @@ def run(
     in_: _Text | None = ...,
     held_out: _Texts | None = ...,
     mismatch: _Text | None = ...,
+    against: _Text | None = ...,
+    join: _Text | None = ...,
     only: _Texts | None = ...,
     skip: _Texts | None = ...,
     fail_on: Literal["damage", "error", "warning", "note"] | None = ...,
