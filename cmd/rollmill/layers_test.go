@@ -40,6 +40,7 @@ var layers = []struct{ packages, may string }{
 	{`pipelines/look/text`, `formats/excerpt formats/jsontext formats/plural pipelines/look/clusters`},
 	{`pipelines/look/... pipelines/report pipelines/inspect/...`, `pipelines/run pipelines/look/... pipelines/inspect/audit/witness formats/... storage`},
 	{`pipelines/convert`, `pipelines/convert/... stages stages/plugin formats/... storage`},
+	{`pipelines/convert/...`, `pipelines/convert/... formats/... storage`},
 	{`pipelines/...`, `pipelines/{x} pipelines/run formats/... storage`},
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/...`, `cmd/internal/... stages stages/plugin formats formats/* -formats/foreign formats/dataset/* storage`},

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/convert/calls"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -39,11 +40,15 @@ func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
 	d.Bool(&o.MergeByTime, "merge-by-time",
 		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had ended and that no other call continues; "+
 			"without it, these calls become failed rows (ambiguous_merge)").ID("merge-by-time")
+	plugin.Choice(d, &o.Auxiliary, "auxiliary",
+		"with --merge calls: treat auxiliary calls, such as those for a title, in this `WAY`: skip them in training, or train on them; a call is auxiliary "+
+			"if no call of its conversation offers tools, and a call of another conversation of the attempt does",
+		tree.AuxiliarySkip, tree.AuxiliaryTrain).ID("auxiliary")
 }
 
 // validateMerge checks how rows are merged.
 func (o *ImportOptions) validateMerge() error {
-	o.Merge = cmp.Or(o.Merge, MergeNone)
+	o.Merge, o.Auxiliary = cmp.Or(o.Merge, MergeNone), cmp.Or(o.Auxiliary, tree.AuxiliarySkip)
 	switch {
 	case o.Merge == MergeNone && (o.MergeBy != "" || o.MergeByTime):
 		return fault.Errorf(fault.Usage, "add --merge calls", "import: --merge-by and --merge-by-time say how calls are merged")
@@ -172,7 +177,7 @@ func (m *Merged) facts(facts map[string]float64) {
 	if m.known() == nil {
 		return
 	}
-	facts[factMergedCalls], facts[factCopies] = float64(m.Calls), float64(m.Copies)
+	facts[factMergedCalls], facts[factCopies], facts[factTries] = float64(m.Calls), float64(m.Copies), float64(m.Tries)
 	facts[factAmbiguous], facts[factGaps] = float64(m.Ambiguous), float64(m.Gaps)
 }
 
@@ -181,8 +186,8 @@ func (m *Merged) write(w io.Writer) {
 	if m == nil {
 		return
 	}
-	fmt.Fprintf(w, "%s became %s (%d ambiguous, %s, %s)\n", plural.Of(m.Calls, "call"), plural.Of(m.Conversations, "trajectory"), m.Ambiguous,
-		plural.Of(m.Copies, "copy"), plural.Of(m.Gaps, "gap"))
+	fmt.Fprintf(w, "%s became %s (%d ambiguous, %s, %s, %s)\n", plural.Of(m.Calls, "call"), plural.Of(m.Conversations, "trajectory"), m.Ambiguous,
+		plural.Of(m.Copies, "copy"), plural.Of(m.Tries, "earlier try"), plural.Of(m.Gaps, "gap"))
 	if m.Ambiguous > 0 {
 		fmt.Fprintln(w, "  ambiguous calls are failed rows: --merge-by FIELD names what tells attempts apart, --merge-by-time decides by time")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -36,6 +37,7 @@ type ImportOptions struct {
 	Merge       Merge  // default MergeNone
 	MergeBy     string // field of the calls of one attempt; "": their messages link them
 	MergeByTime bool   // decides which of several equal answers a call continues
+	Auxiliary   tree.AuxiliaryMode
 
 	Nights
 
@@ -81,7 +83,7 @@ const (
 
 // ImportDefaults returns the options at their defaults.
 func ImportDefaults() ImportOptions {
-	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone, Nights: Nights{Settle: time.Hour}}
+	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone, Auxiliary: tree.AuxiliarySkip, Nights: Nights{Settle: time.Hour}}
 }
 
 // Declare declares the user's options, except the files.

@@ -14,7 +14,8 @@ const (
 	factPairs       = "pairs"            // preferences of the source
 	factLabels      = "labels"           // labels of the source
 	factMergedCalls = "merged_calls"     // rows that were calls, in all shards
-	factCopies      = "merged_copies"    // of them that are copies or tries of others
+	factCopies      = "merged_copies"    // of them that are copies of others
+	factTries       = "merged_tries"     // of them that are earlier tries of others
 	factAmbiguous   = "merged_ambiguous" // calls that several attempts could have made
 	factGaps        = "merged_gaps"      // trajectories that begin after a call that is missing
 	factUnpaired    = "pairs_unfit"      // preferences whose prompts differ, which _pairs cannot hold

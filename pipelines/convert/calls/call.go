@@ -27,29 +27,8 @@ type Call struct {
 	Own  Digest          // of its id, else of its time, request and answer: equal in all copies and tries of it
 	At   validate.Source // where it was read
 
-	content  uint64 // of request and answer
-	link     link
-	parent   int   // 1 + the place in its conversation of the call whose answer it continues; 0 for none
-	began    int64 // its first try, in microseconds; 0 unknown
-	attempts int32
-	flags    uint64
-}
-
-// link is what links a call: keys of messages.
-type link struct {
-	first Digest // of the messages before the first of an assistant
-	steps []step
-	said  [][]uint64 // of each choice, its key as a message and then those that it may return with
-}
-
-// step is a message of an assistant in a prompt, with what follows up to the next.
-type step struct{ returned, of, between uint64 }
-
-// stored is what is kept of a call; New computes the rest again.
-type stored struct {
-	Item importers.Item
-	By   string
-	At   validate.Source
+	meta   meta   // what links it
+	linked linked // in a conversation
 }
 
 // New returns the call that an item is. What its prompt repeats of earlier calls becomes input. An error says
@@ -157,53 +136,47 @@ func (c *Call) split() (prompt, choices []formats.Message) {
 func (c *Call) digest() {
 	t := &c.Item.Row
 	prompt, choices := c.split()
+	m := meta{Prompt: uint64(len(prompt)), Began: cmp.Or(t.StartedAt, t.FinishedAt)}
+	m.Ended = max(t.FinishedAt, m.Began)
 	var k tree.Keys
 	var run []byte // keys
-	content := number(nil, uint64(len(prompt)))
+	content := number(nil, m.Prompt)
 	end := func() {
-		if n := len(c.link.steps); n > 0 {
-			c.link.steps[n-1].between = xxh3.Hash(run)
-			if len(run) == 0 {
-				c.link.steps[n-1].between = 0
-			}
-		} else {
-			sum := xxh3.Hash128(run)
-			c.link.first = Digest(sum)
+		switch n := len(m.Steps); {
+		case n == 0:
+			m.First = Digest(xxh3.Hash128(run))
+		case len(run) > 0:
+			m.Steps[n-1].Between = xxh3.Hash(run)
 		}
 		run = run[:0]
 	}
 	for i := range prompt {
-		m := &prompt[i]
-		of := k.Of(m)
+		of := k.Of(&prompt[i])
 		content = number(content, of)
-		if m.Role != "assistant" {
+		if prompt[i].Role != "assistant" {
 			run = number(run, of)
 			continue
 		}
 		end()
-		c.link.steps = append(c.link.steps, step{returned: k.Returned(m), of: of})
+		m.Steps = append(m.Steps, step{Returned: k.Returned(&prompt[i]), Of: of})
 	}
 	end()
 	for i := range choices {
 		of := k.Of(&choices[i])
 		content = number(content, of)
-		c.link.said = append(c.link.said, k.Sampled([]uint64{of}, &choices[i]))
+		m.Said = append(m.Said, k.Sampled([]uint64{of}, &choices[i]))
+		m.Flags |= answered
 	}
 	call := &t.Calls[0]
 	content = append(append(content, chat.ToolSet(t, call.Tools)...), call.Error...)
-	c.content = xxh3.Hash(content)
-	if c.began = t.StartedAt; c.began == 0 {
-		c.began = t.FinishedAt
+	m.Content = xxh3.Hash(content)
+	if c.By != "" {
+		m.By = Digest(xxh3.HashString128(c.By))
 	}
-	if t.TrajectoryID != "" {
-		c.Own = Digest(xxh3.HashString128(t.TrajectoryID))
-		return
+	if m.Own = Digest(xxh3.HashString128(t.TrajectoryID)); t.TrajectoryID != "" {
+		m.Flags |= known | named
+	} else if m.Own = Digest(xxh3.Hash128(number(content, uint64(t.StartedAt), uint64(t.FinishedAt)))); m.Began != 0 {
+		m.Flags |= known
 	}
-	c.Own = Digest(xxh3.Hash128(number(content, uint64(t.StartedAt), uint64(t.FinishedAt))))
+	c.Own, c.meta = m.Own, m
 }
-
-// named reports whether calls with the same Own are the same call.
-func (c *Call) named() bool { return c.Item.Row.TrajectoryID != "" || c.began != 0 }
-
-// failed reports whether the call has no answer.
-func (c *Call) failed() bool { return len(c.link.said) == 0 }

@@ -21,6 +21,8 @@ type Conversation struct {
 	Gap       bool    // a call is missing before its first
 	Resampled bool    // several answers to the first prompt of its attempt were continued
 	Size      int     // about so many bytes
+
+	train bool // auxiliary calls too
 }
 
 // Prompt returns how many messages the prompt of the first call has, which are the first of the trajectory.
@@ -47,8 +49,8 @@ type builder struct {
 func (c *Conversation) Item() (item importers.Item, differ []string, err error) {
 	b := builder{of: c}
 	for k, call := range c.Calls {
-		b.endUntil(call.began)
-		if i := slices.Index(b.open, call.parent-1); i >= 0 { // whatever its time: its answer is known
+		b.endUntil(call.linked.Began)
+		if i := slices.Index(b.open, call.linked.Parent-1); i >= 0 { // whatever its time: its answer is known
 			b.end(i)
 		}
 		b.begin(call)
@@ -60,7 +62,7 @@ func (c *Conversation) Item() (item importers.Item, differ []string, err error) 
 
 // endUntil ends the calls that end at a time or before it.
 func (b *builder) endUntil(at int64) {
-	ended := func(k int) int64 { return max(b.of.Calls[k].Item.Row.FinishedAt, b.of.Calls[k].began) }
+	ended := func(k int) int64 { return max(b.of.Calls[k].Item.Row.FinishedAt, b.of.Calls[k].linked.Began) }
 	for len(b.open) > 0 {
 		next := 0
 		for i, k := range b.open {
@@ -88,7 +90,7 @@ func (b *builder) begin(c *Call) {
 	}
 	call := t.Calls[0]
 	call.Tools = chat.AddToolSet(&b.row.ToolSets, chat.ToolSet(t, call.Tools))
-	call.Attempts = max(call.Attempts, c.attempts)
+	call.Attempts = max(call.Attempts, c.linked.Attempts)
 	b.row.Calls = append(b.row.Calls, call)
 }
 
@@ -113,6 +115,13 @@ func (b *builder) item() (item importers.Item, differ []string, err error) {
 	item = importers.Item{NumberID: first.NumberID, Epoch: first.Epoch, Attempt: first.Attempt}
 	t := &item.Row
 	*t = b.row
+	if !b.of.train {
+		ends := make([]int, len(b.paths))
+		for k, path := range b.paths {
+			ends[k] = path.At
+		}
+		tree.SkipAuxiliary(b.tree.Messages, t.Calls, ends)
+	}
 	index := b.indexes(t)
 	t.Messages, t.Candidates = tree.SplitAlternatives(b.tree.Messages, t.Calls)
 	t.ExampleID = first.Row.ExampleID
@@ -171,7 +180,7 @@ func (b *builder) conclude(t *formats.Trajectory) {
 	c := b.of.Calls[b.last]
 	row := &c.Item.Row
 	switch call := &t.Calls[b.last]; {
-	case b.of.Class != "" && c.flags&contradicts != 0:
+	case b.of.Class != "" && c.linked.Flags&contradicts != 0:
 		importers.Fail(t, b.of.Class, "the log has several different answers under its id")
 	case b.of.Class != "":
 		importers.Fail(t, b.of.Class, "several attempts got this answer to this prompt, and at least one went on: the log does not say which")

@@ -8,13 +8,16 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Options decide how calls are joined.
 type Options struct {
 	ByTime bool   // decide by time which of several equal answers a call continues
+	Train  bool   // auxiliary calls too
 	Dir    string // of temporary files; "": the system's
 	Memory int64  // bytes, beyond which they are used; besides, the calls that begin alike are linked in memory
 }
@@ -27,7 +30,6 @@ type Options struct {
 type Joiner struct {
 	o      Options
 	counts Counts
-	n      uint64
 	rows   *spill.List   // calls, as they came
 	own    *spill.Sorter // their metas by Own
 	buf    []byte
@@ -41,7 +43,8 @@ func NewJoiner(o Options) *Joiner {
 // Counts are numbers of calls and conversations.
 type Counts struct {
 	Calls         int64 `json:"calls"`         // as they came
-	Copies        int64 `json:"copies"`        // of calls that came before, and tries of them
+	Copies        int64 `json:"copies"`        // of calls that came before
+	Tries         int64 `json:"tries"`         // failed ones of calls that were tried again under the same id
 	Conversations int64 `json:"conversations"` // with the ambiguous calls
 	Ambiguous     int64 `json:"ambiguous"`     // calls
 	Gaps          int64 `json:"gaps"`          // conversations that begin after a call that is missing
@@ -59,17 +62,14 @@ func (j *Joiner) Close() error {
 
 // Add adds a call, and keeps a copy.
 func (j *Joiner) Add(c *Call) error {
-	s := stored{c.Item, c.By, c.At}
-	j.buf = spill.Append(spill.Append(j.buf[:0], &s.Item), &s.By)
-	m := metaOf(c)
-	m.n, m.whole, m.size = j.n, xxh3.Hash(j.buf), uint64(len(j.buf))
-	j.buf = spill.Append(j.buf, &s.At)
-	j.n++
+	j.buf = spill.Append(spill.Append(j.buf[:0], &c.Item), &c.By)
+	m := c.meta
+	m.N, m.Whole, m.Size = uint64(j.counts.Calls), xxh3.Hash(j.buf), uint64(len(j.buf))
 	j.counts.Calls++
-	if err := j.rows.Add(j.buf); err != nil {
+	if err := j.rows.Add(spill.Append(j.buf, &c.At)); err != nil {
 		return err
 	}
-	return j.own.Add(number(nil, m.own.Hi, m.own.Lo, m.n), m.append(nil))
+	return j.own.Add(number(nil, m.Own.Hi, m.Own.Lo, m.N), spill.Append(nil, &m))
 }
 
 // number appends numbers, which sort as they are.
@@ -105,7 +105,7 @@ func (j *Joiner) link(ctx context.Context, to *spill.Sorter) error {
 	defer alike.Close() // nothing in it is needed any more
 	err := runs(ctx, j.own, 16, func(all []*meta) error {
 		for _, m := range j.once(all) {
-			if err := alike.Add(m.place(), m.append(nil)); err != nil {
+			if err := alike.Add(m.place(), spill.Append(nil, m)); err != nil {
 				return err
 			}
 		}
@@ -116,9 +116,11 @@ func (j *Joiner) link(ctx context.Context, to *spill.Sorter) error {
 		return err
 	}
 	return runs(ctx, alike, partitionBytes, func(all []*meta) error {
-		p := partition{byTime: j.o.ByTime && all[0].by == Digest{}, calls: all}
+		p := partition{byTime: j.o.ByTime && all[0].By == Digest{}, calls: all}
 		p.link()
-		return p.emit(&j.counts, func(m *meta, l linked) error { return to.Add(number(nil, m.n), l.append(nil)) })
+		return p.emit(&j.counts, func(m *meta, key []byte, l *linked) error {
+			return to.Add(number(nil, m.N), spill.Append(key, l))
+		})
 	})
 }
 
@@ -138,7 +140,9 @@ func runs(ctx context.Context, sorted *spill.Sorter, n int, use func([]*meta) er
 			return err
 		}
 		key = append(key[:0], x.Key[:n]...)
-		run = append(run, parseMeta(x.Value))
+		m := new(meta)
+		spill.Decode(x.Value, m)
+		run = append(run, m)
 	}
 	if len(run) == 0 {
 		return nil
@@ -195,28 +199,25 @@ func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield f
 		}
 		if c == nil {
 			key = append(key[:0], x.Key[:conversationBytes]...)
-			c = &Conversation{ID: hex.EncodeToString(key[8:24])}
+			c = &Conversation{ID: hex.EncodeToString(key[8:24]), train: j.o.Train}
 		}
-		call, err := j.decode(x.Value)
-		if err != nil {
-			return err
+		var call struct { // as Add and link wrote it
+			Linked linked
+			Item   importers.Item
+			By     string
+			At     validate.Source
 		}
-		if call.flags&ambiguous != 0 {
+		spill.Decode(x.Value, &call)
+		flags := call.Linked.Flags
+		if flags&ambiguous != 0 {
 			c.Class = outcomes.FailAmbiguousMerge
 		}
 		c.Size = max(c.Size, len(x.Value))
-		c.Gap, c.Resampled = c.Gap || call.flags&afterGap != 0, c.Resampled || call.flags&resampled != 0
-		c.Calls = append(c.Calls, call)
+		c.Gap, c.Resampled = c.Gap || flags&afterGap != 0, c.Resampled || flags&resampled != 0
+		c.Calls = append(c.Calls, &Call{Item: call.Item, By: call.By, At: call.At, linked: call.Linked})
 	}
 	if c != nil {
 		yield(c, nil)
 	}
 	return nil
-}
-
-func (j *Joiner) decode(b []byte) (*Call, error) {
-	word := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
-	var s stored
-	spill.Decode(b[8*linkedWords:], &s)
-	return &Call{Item: s.Item, By: s.By, At: s.At, flags: word(0), began: int64(word(1)), attempts: int32(word(2)), parent: int(word(3))}, nil
 }

@@ -125,6 +125,7 @@ func TestRules(t *testing.T) {
 		byTime bool
 		calls  []request
 		want   []string
+		tries  int64
 		counts string // copies, ambiguous, gaps
 	}{
 		"a conversation": {calls: []request{
@@ -172,8 +173,8 @@ func TestRules(t *testing.T) {
 		"copies by time": {calls: []request{{at: 1, prompt: "hi", answer: "x"}, {at: 1, prompt: "hi", answer: "x"}, {at: 1, prompt: "hi", answer: "y"}},
 			want: []string{"hi<-1, *x<0", "hi<-1, *y<0"}, counts: "1 0 0"},
 		"no copies without times": {calls: []request{{prompt: "hi", answer: "x"}, {prompt: "hi", answer: "x"}}, want: []string{"hi<-1, *x<0", "hi<-1, *x<0"}},
-		"tries": {calls: []request{{id: "1", at: 1, prompt: "hi", answer: "!"}, {id: "1", at: 4, prompt: "hi", answer: "!"}, {id: "1", at: 9, prompt: "hi", answer: "x"}},
-			want: []string{"hi<-1, *x<0"}, counts: "2 0 0"},
+		"tries": {tries: 2, calls: []request{{id: "1", at: 1, prompt: "hi", answer: "!"}, {id: "1", at: 4, prompt: "hi", answer: "!"}, {id: "1", at: 9, prompt: "hi", answer: "x"}},
+			want: []string{"hi<-1, *x<0"}},
 		"two answers under one id": {calls: []request{{id: "1", at: 1, prompt: "hi", answer: "x"}, {id: "1", at: 1, prompt: "ho", answer: "y"}, {id: "2", at: 9, prompt: "ho|a:y|z", answer: "z"}},
 			want: []string{"ambiguous_merge: hi<-1, *x<0", "ambiguous_merge: ho<-1, *y<0", "ho<-1, y<0, z<1, *z<2"}, counts: "0 2 0"},
 		"space around": {calls: []request{{at: 1, prompt: "hi", answer: " x\n"}, {at: 5, prompt: "hi|a:x|1", answer: "y"}},
@@ -214,7 +215,7 @@ func TestRules(t *testing.T) {
 				if c.counts == "" {
 					c.counts = "0 0 0"
 				}
-				if got := fmt.Sprint(counts.Copies, counts.Ambiguous, counts.Gaps); got != c.counts || counts.Calls != int64(len(all)) || counts.Conversations != int64(len(items)) {
+				if got := fmt.Sprint(counts.Copies, counts.Ambiguous, counts.Gaps); got != c.counts || counts.Tries != c.tries || counts.Calls != int64(len(all)) || counts.Conversations != int64(len(items)) {
 					t.Errorf("%+v, want %s", counts, c.counts)
 				}
 				if n == 0 {
@@ -224,6 +225,20 @@ func TestRules(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAuxiliaryCalls: a title beside a call with tools does not train, unless the user says so.
+func TestAuxiliaryCalls(t *testing.T) {
+	tools := func(x *importers.Item) {
+		x.Row.ToolSets, x.Row.Calls[0].Tools = []string{`[{"type":"function","function":{"name":"f"}}]`}, 0
+	}
+	for _, train := range []bool{false, true} {
+		_, items, _ := join(t, calls.Options{Train: train, Memory: 1 << 20}, []request{{by: "s", at: 1, prompt: "s:act|hi", answer: "x", edit: tools},
+			{by: "s", at: 5, prompt: "s:a title|hi", answer: "greeting"}})
+		if c := items[0].Row.Calls; len(items) != 1 || !c[0].Target || c[1].Target != train {
+			t.Errorf("train %v: %+v", train, items)
+		}
 	}
 }
 

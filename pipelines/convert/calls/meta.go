@@ -2,10 +2,7 @@ package calls
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 )
 
 // What the flags of a call say.
@@ -22,142 +19,84 @@ const (
 
 // meta is what is held of a call to link it.
 type meta struct {
-	n       uint64 // in order of arrival
-	own, by Digest // by of the field's value; zero for none
-	content uint64
-	whole   uint64 // of the row
-	size    uint64 // of it, in bytes
-	began   int64
-	ended   int64
-	flags   uint64
-	tries   uint64
-	prompt  uint64 // messages
-	link
+	N            uint64 // in order of arrival
+	Own, By      Digest // By of the field's value; zero for none
+	Content      uint64 // of request and answer
+	Whole, Size  uint64 // of the row: a digest, and bytes
+	Began, Ended int64  // in microseconds: the first try; 0 unknown
+	Flags, Tries uint64
+	Prompt       uint64 // messages
+	First        Digest // of the messages before the first of an assistant
+	Steps        []step
+	Said         [][]uint64 // of each choice, its key as a message and then those that it may return with
 }
 
-func metaOf(c *Call) *meta {
-	prompt, _ := c.split()
-	t := &c.Item.Row
-	m := &meta{own: c.Own, content: c.content, began: c.began, ended: max(t.FinishedAt, c.began), prompt: uint64(len(prompt)), link: c.link}
-	if c.By != "" {
-		m.by = Digest(xxh3.HashString128(c.By))
-	}
-	if !c.failed() {
-		m.flags |= answered
-	}
-	if c.named() {
-		m.flags |= known
-	}
-	if t.TrajectoryID != "" {
-		m.flags |= named
-	}
-	return m
-}
-
-func (m *meta) append(b []byte) []byte {
-	b = number(b, m.n, m.own.Hi, m.own.Lo, m.by.Hi, m.by.Lo, m.content, m.whole, m.size, uint64(m.began), uint64(m.ended), m.flags, m.tries, m.prompt,
-		m.first.Hi, m.first.Lo, uint64(len(m.steps)))
-	for _, s := range m.steps {
-		b = number(b, s.returned, s.of, s.between)
-	}
-	for _, keys := range m.said {
-		b = number(number(b, uint64(len(keys))), keys...)
-	}
-	return b
-}
-
-func parseMeta(b []byte) *meta {
-	next := func() (x uint64) {
-		x, b = binary.BigEndian.Uint64(b), b[8:]
-		return x
-	}
-	m := &meta{n: next(), own: Digest{next(), next()}, by: Digest{next(), next()}, content: next(), whole: next(), size: next(),
-		began: int64(next()), ended: int64(next()), flags: next(), tries: next(), prompt: next()}
-	m.first = Digest{next(), next()}
-	if n := next(); n > 0 {
-		m.steps = make([]step, n)
-	}
-	for i := range m.steps {
-		m.steps[i] = step{next(), next(), next()}
-	}
-	for len(b) > 0 {
-		keys := make([]uint64, next())
-		for i := range keys {
-			keys[i] = next()
-		}
-		m.said = append(m.said, keys)
-	}
-	return m
-}
+// step is a message of an assistant in a prompt, with what follows up to the next: keys, 0 for nothing.
+type step struct{ Returned, Of, Between uint64 }
 
 // partitionBytes of a place are the same for the calls that may be of one conversation.
 const partitionBytes = 24
 
 // place returns the key by which calls are sorted to be linked.
 func (m *meta) place() []byte {
-	if m.by != (Digest{}) {
-		return number(nil, 1, m.by.Hi, m.by.Lo, m.prompt, m.own.Hi, m.own.Lo, m.whole, m.n)
+	if m.By != (Digest{}) {
+		return number(nil, 1, m.By.Hi, m.By.Lo, m.Prompt, m.Own.Hi, m.Own.Lo, m.Whole, m.N)
 	}
-	return number(nil, 0, m.first.Hi, m.first.Lo, m.prompt, m.own.Hi, m.own.Lo, m.whole, m.n)
+	return number(nil, 0, m.First.Hi, m.First.Lo, m.Prompt, m.Own.Hi, m.Own.Lo, m.Whole, m.N)
 }
 
 // once returns the calls that the rows with one Own stand for: one, if they are its copies and tries.
 // Several answers under one id contradict each other: they stay, ambiguous.
 func (j *Joiner) once(all []*meta) []*meta {
-	if all[0].flags&known == 0 || len(all) == 1 {
+	if all[0].Flags&known == 0 || len(all) == 1 {
 		return all
 	}
 	slices.SortFunc(all, func(a, b *meta) int { // the one to keep first: answered, of the most bytes
-		return cmp.Or(-cmp.Compare(a.flags&answered, b.flags&answered), cmp.Compare(a.content, b.content), -cmp.Compare(a.size, b.size),
-			cmp.Compare(a.began, b.began), cmp.Compare(a.whole, b.whole))
+		return cmp.Or(-cmp.Compare(a.Flags&answered, b.Flags&answered), cmp.Compare(a.Content, b.Content), -cmp.Compare(a.Size, b.Size),
+			cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
 	})
-	answers := slices.IndexFunc(all, func(m *meta) bool { return m.flags&answered == 0 })
+	answers := slices.IndexFunc(all, func(m *meta) bool { return m.Flags&answered == 0 })
 	if answers < 0 {
 		answers = len(all)
 	}
-	kept := slices.CompactFunc(slices.Clone(all[:answers]), func(a, b *meta) bool { return a.content == b.content })
+	kept := slices.CompactFunc(slices.Clone(all[:answers]), func(a, b *meta) bool { return a.Content == b.Content })
 	failures := all[answers:]
 	switch {
 	case len(kept) > 1:
 		for _, m := range kept {
-			m.flags |= ambiguous | contradicts
+			m.Flags |= ambiguous | contradicts
 		}
 	case len(kept) == 0: // the last try
 		kept = append(kept, slices.MaxFunc(failures, func(a, b *meta) int {
-			return cmp.Or(cmp.Compare(a.ended, b.ended), cmp.Compare(a.began, b.began), cmp.Compare(a.whole, b.whole))
+			return cmp.Or(cmp.Compare(a.Ended, b.Ended), cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
 		}))
 	}
-	if m := kept[0]; len(kept) == 1 && m.flags&named != 0 && len(failures) > 0 {
-		times := map[[2]int64]bool{{m.began, m.ended}: true}
+	if m := kept[0]; len(kept) == 1 && m.Flags&named != 0 && len(failures) > 0 {
+		times := map[[2]int64]bool{{m.Began, m.Ended}: true}
 		for _, f := range failures {
-			times[[2]int64{f.began, f.ended}] = true
-			if f.began > 0 {
-				m.began = min(m.began, f.began)
+			times[[2]int64{f.Began, f.Ended}] = true
+			if f.Began > 0 {
+				m.Began = min(m.Began, f.Began)
 			}
 		}
-		m.tries = uint64(len(times))
+		if n := len(times); n > 1 {
+			m.Tries = uint64(n)
+			j.counts.Tries += int64(n) - 1
+			j.counts.Copies -= int64(n) - 1
+		}
 	}
 	j.counts.Copies += int64(len(all) - len(kept))
 	return kept
 }
 
-// linked says to which conversation a call belongs, and where in it.
+// linked says what became of a call.
 type linked struct {
-	began    int64  // the conversation
-	id       Digest // of it
-	root     uint64 // a number that no other has: two conversations may be equal
-	place    uint64 // of the call
-	flags    uint64
-	own      int64 // when the call began
-	attempts uint64
-	parent   uint64 // 1 + the place of the call whose answer it continues; 0 for none
+	Flags    uint64
+	Began    int64 // not before the call whose answer it continues
+	Attempts int32
+	Parent   int // 1 + the place in the conversation of the call whose answer it continues; 0 for none
 }
 
-const (
-	conversationBytes = 32 // of linked, the same for the calls of a conversation
-	linkedWords       = 4  // after its place
-)
-
-func (l *linked) append(b []byte) []byte {
-	return number(b, uint64(l.began), l.id.Hi, l.id.Lo, l.root, l.place, l.flags, uint64(l.own), l.attempts, l.parent)
-}
+// conversationBytes of a linked call's key are the same for the calls of a conversation: when it began, its
+// digest, and a number that no other has. The call's place follows.
+const conversationBytes = 32

@@ -71,10 +71,10 @@ func (b *builder) metadata(index []int) string {
 		if c.Item.Row.StartedAt != 0 {
 			own[k].Add("started_at", strconv.AppendInt(nil, c.Item.Row.StartedAt, 10))
 		}
-		if c.flags&afterGap != 0 {
+		if c.linked.Flags&afterGap != 0 {
 			before = append(before, strconv.AppendInt(nil, int64(k), 10))
 		}
-		if c.flags&beforeGap != 0 {
+		if c.linked.Flags&beforeGap != 0 {
 			after = append(after, strconv.AppendInt(nil, int64(k), 10))
 		}
 		for _, m := range members[k] {

@@ -45,7 +45,7 @@ func mix(a, b uint64) uint64 {
 }
 
 // session reports whether the calls have one value of the field.
-func (p *partition) session() bool { return p.calls[0].by != Digest{} }
+func (p *partition) session() bool { return p.calls[0].By != Digest{} }
 
 // link sets the parent and the tree of each call.
 func (p *partition) link() {
@@ -53,13 +53,13 @@ func (p *partition) link() {
 	p.asked, p.answers, p.said = map[uint64]bool{}, map[uint64]int32{}, map[uint64]bool{}
 	p.missing, p.first = map[uint64]int32{}, map[uint64]uint64{}
 	if p.byTime {
-		slices.SortStableFunc(p.calls, func(a, b *meta) int { return cmp.Compare(a.began, b.began) })
+		slices.SortStableFunc(p.calls, func(a, b *meta) int { return cmp.Compare(a.Began, b.Began) })
 	}
 	if p.session() {
 		p.trees = 1 // all calls that continue none
 	}
 	for _, m := range p.calls {
-		for _, keys := range m.said {
+		for _, keys := range m.Said {
 			for _, key := range keys[1:] {
 				p.said[key] = true
 			}
@@ -76,7 +76,7 @@ func (p *partition) add(i int32) {
 	m, n := p.calls[i], &p.nodes[i]
 	last, gap := p.walk(m, n)
 	n.parent, n.tree, n.fromRoot = -1, -1, last == 0
-	if last != 0 && m.flags&ambiguous == 0 {
+	if last != 0 && m.Flags&ambiguous == 0 {
 		n.parent = p.choose(last, m)
 	}
 	switch {
@@ -85,25 +85,25 @@ func (p *partition) add(i int32) {
 	case n.parent < 0:
 		n.tree, p.trees = p.trees, p.trees+1
 	case gap != 0:
-		p.calls[n.parent].flags |= beforeGap
+		p.calls[n.parent].Flags |= beforeGap
 		gap = mix(gap, uint64(p.nodes[n.parent].tree))
 		tree, begun := p.missing[gap]
 		if !begun {
 			tree, p.trees = p.trees, p.trees+1
-			p.missing[gap], m.flags = tree, m.flags|afterGap
+			p.missing[gap], m.Flags = tree, m.Flags|afterGap
 		}
 		n.tree, n.parent = tree, -1
 	default:
 		n.tree = p.nodes[n.parent].tree
 	}
-	if n.parent >= 0 && m.flags&answered != 0 {
+	if n.parent >= 0 && m.Flags&answered != 0 {
 		p.nodes[n.parent].goneOn = true
 	}
 	p.asked[n.prompt] = true
-	if m.flags&ambiguous != 0 { // it contradicts another one of its id
+	if m.Flags&ambiguous != 0 { // it contradicts another one of its id
 		return
 	}
-	for _, keys := range m.said {
+	for _, keys := range m.Said {
 		for _, key := range keys[1:] {
 			at := mix(n.prompt, key)
 			p.givers = append(p.givers, giver{i, p.answers[at], keys[0]})
@@ -115,19 +115,19 @@ func (p *partition) add(i int32) {
 // walk follows a prompt. It returns the givers of the longest known answer with which it begins, 0 for
 // none, and, if a call is missing after that, the key of its prompt.
 func (p *partition) walk(m *meta, n *node) (last int32, gap uint64) {
-	at := mix(m.first.Hi, m.first.Lo)
-	for k, s := range m.steps {
-		if found := p.answers[mix(at, s.returned)]; found != 0 {
+	at := mix(m.First.Hi, m.First.Lo)
+	for k, s := range m.Steps {
+		if found := p.answers[mix(at, s.Returned)]; found != 0 {
 			last, gap = found, 0
 			at = mix(at, p.givers[found-1].of)
 		} else {
-			prefill := k == len(m.steps)-1 && s.between == 0
-			if last != 0 && gap == 0 && !p.asked[at] && !p.said[s.returned] && !prefill {
-				gap = mix(at, s.of)
+			prefill := k == len(m.Steps)-1 && s.Between == 0
+			if last != 0 && gap == 0 && !p.asked[at] && !p.said[s.Returned] && !prefill {
+				gap = mix(at, s.Of)
 			}
-			at = mix(at, s.of)
+			at = mix(at, s.Of)
 		}
-		at = mix(at, s.between)
+		at = mix(at, s.Between)
 	}
 	n.prompt = at
 	return last, gap
@@ -143,13 +143,13 @@ func (p *partition) choose(last int32, m *meta) int32 {
 		i := p.givers[at-1].call
 		g := p.calls[i]
 		one = one && p.nodes[i].tree == tree
-		if g.ended == 0 || g.ended > m.began {
+		if g.Ended == 0 || g.Ended > m.Began {
 			continue
 		}
-		if latest < 0 || g.ended > p.calls[latest].ended {
+		if latest < 0 || g.Ended > p.calls[latest].Ended {
 			latest = i
 		}
-		if !p.nodes[i].goneOn && (open < 0 || g.ended > p.calls[open].ended) {
+		if !p.nodes[i].goneOn && (open < 0 || g.Ended > p.calls[open].Ended) {
 			open = i
 		}
 	}
@@ -160,11 +160,11 @@ func (p *partition) choose(last int32, m *meta) int32 {
 			return newest
 		}
 		return latest
-	case p.byTime && m.began > 0:
+	case p.byTime && m.Began > 0:
 		return open
 	}
 	for at := last; at != 0; at = p.givers[at-1].next {
-		p.calls[p.givers[at-1].call].flags |= ambiguous
+		p.calls[p.givers[at-1].call].Flags |= ambiguous
 	}
 	return -1
 }
@@ -174,7 +174,7 @@ func (p *partition) note(last int32, m *meta) {
 	g := p.givers[last-1]
 	if n := &p.nodes[g.call]; p.session() && n.fromRoot {
 		if other, some := p.first[n.prompt]; some && other != g.of {
-			p.calls[0].flags |= resampled
+			p.calls[0].Flags |= resampled
 		} else if !some {
 			p.first[n.prompt] = g.of
 		}
@@ -187,9 +187,9 @@ func (p *partition) separate() {
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		switch {
-		case p.calls[i].flags&ambiguous != 0:
+		case p.calls[i].Flags&ambiguous != 0:
 			n.tree, n.parent, p.trees = p.trees, -1, p.trees+1
-		case n.parent >= 0 && p.calls[n.parent].flags&ambiguous != 0:
+		case n.parent >= 0 && p.calls[n.parent].Flags&ambiguous != 0:
 			own[int32(i)], n.tree, n.parent, p.trees = p.trees, p.trees, -1, p.trees+1
 		case n.parent >= 0 && !p.session():
 			n.tree = p.nodes[n.parent].tree
@@ -197,53 +197,47 @@ func (p *partition) separate() {
 	}
 }
 
-// emit passes on where each call belongs.
-func (p *partition) emit(counts *Counts, use func(*meta, linked) error) error {
+// emit passes on where each call belongs: the key of its place, and what became of it.
+func (p *partition) emit(counts *Counts, use func(m *meta, key []byte, l *linked) error) error {
 	trees := make([][]int32, p.trees)
 	for i := range p.nodes {
 		n := &p.nodes[i]
-		if n.began = p.calls[i].began; n.parent >= 0 {
+		if n.began = p.calls[i].Began; n.parent >= 0 {
 			n.began = max(n.began, p.nodes[n.parent].began)
 		}
 		trees[n.tree] = append(trees[n.tree], int32(i))
 	}
-	place := make([]uint64, len(p.nodes))
+	place := make([]int, len(p.nodes))
 	for _, of := range trees {
 		if len(of) == 0 {
 			continue
 		}
-		l := linked{root: p.calls[of[0]].n}
 		var ids []byte
+		var began int64
 		for _, i := range of {
 			m := p.calls[i]
-			ids = number(ids, m.own.Hi, m.own.Lo)
-			if m.began > 0 && (l.began == 0 || m.began < l.began) {
-				l.began = m.began
+			if ids = number(ids, m.Own.Hi, m.Own.Lo); m.Flags&contradicts != 0 {
+				ids = number(ids, m.Content)
 			}
-			if m.flags&contradicts != 0 {
-				ids = number(ids, m.content)
+			if m.Began > 0 && (began == 0 || m.Began < began) {
+				began = m.Began
 			}
-			if m.flags&ambiguous != 0 {
-				counts.Ambiguous++
-			}
-			if m.flags&afterGap != 0 {
-				counts.Gaps++
-			}
-			if m.flags&resampled != 0 {
-				counts.Resampled++
-			}
+			counts.Ambiguous += int64(m.Flags / ambiguous % 2)
+			counts.Gaps += int64(m.Flags / afterGap % 2)
+			counts.Resampled += int64(m.Flags / resampled % 2)
 		}
 		counts.Conversations++
-		l.id = Digest(xxh3.Hash128(ids))
+		id := xxh3.Hash128(ids)
+		key := number(nil, uint64(began), id.Hi, id.Lo, p.calls[of[0]].N)
 		slices.SortStableFunc(of, func(a, b int32) int { return cmp.Compare(p.nodes[a].began, p.nodes[b].began) })
 		for k, i := range of {
-			place[i] = uint64(k) + 1
-			m := p.calls[i]
-			l.place, l.flags, l.own, l.attempts, l.parent = uint64(k), m.flags, p.nodes[i].began, m.tries, 0
-			if parent := p.nodes[i].parent; parent >= 0 {
-				l.parent = place[parent]
+			place[i] = k + 1
+			m, n := p.calls[i], &p.nodes[i]
+			l := linked{Flags: m.Flags, Began: n.began, Attempts: int32(m.Tries)}
+			if n.parent >= 0 {
+				l.Parent = place[n.parent]
 			}
-			if err := use(m, l); err != nil {
+			if err := use(m, number(key[:conversationBytes:conversationBytes], uint64(k)), &l); err != nil {
 				return err
 			}
 		}

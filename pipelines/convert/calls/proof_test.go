@@ -67,12 +67,12 @@ func joins(t *testing.T, r *rand.Rand, all []*callstest.Recorded, missing int) {
 		return list
 	}
 	strict, loose := callstest.Expect(all, some, false), callstest.Expect(all, some, true)
-	got, _, err := callstest.Join(t.Context(), shuffle(log), true, calls.Options{Dir: t.TempDir(), Memory: 1 << 20})
+	got, _, err := callstest.Join(t.Context(), shuffle(log), true, calls.Options{Dir: t.TempDir(), Memory: 1 << 20, Train: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	report(t, "with their attempts", callstest.CheckSessions(all, got))
-	got, counts, err := callstest.Join(t.Context(), shuffle(some), false, calls.Options{Dir: t.TempDir(), Memory: 1 << 20})
+	got, counts, err := callstest.Join(t.Context(), shuffle(some), false, calls.Options{Dir: t.TempDir(), Memory: 1 << 20, Train: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -860,6 +860,7 @@ def run(
     merge: Literal["none", "calls"] | None = ...,
     merge_by: _Text | None = ...,
     merge_by_time: bool | None = ...,
+    auxiliary: Literal["skip", "train"] | None = ...,
     new: bool | None = ...,
     settle: str | None = ...,
     flush: bool | None = ...,
