@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/lease"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/pipelines/convert/calls"
 	"github.com/rollmill/rollmill/pipelines/convert/watermark"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -94,15 +97,16 @@ const stateParam = "watermark"
 
 // night is the import of a night.
 type night struct {
-	o       *ImportOptions
-	w       *watermark.Watermark
-	c       *check
-	numbers map[string]int // of the objects that are read, by URI
-	newest  int64          // time of a call, in microseconds
-	mu      sync.Mutex
-	report  NightReport
-	waiting []*calls.Call // that are not stored yet
-	bytes   int
+	o        *ImportOptions
+	w        *watermark.Watermark
+	settings map[string]any // that all nights have in common
+	c        *check
+	numbers  map[string]int // of the objects that are read, by URI
+	newest   int64          // time of a call, in microseconds
+	mu       sync.Mutex
+	report   NightReport
+	waiting  []*calls.Call // that are not stored yet
+	bytes    int
 }
 
 // importNew imports what is new.
@@ -111,27 +115,30 @@ func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err erro
 	if err != nil {
 		return r, err
 	}
-	delete(spec.Params, "lossy") // it may differ from night to night
+	settings := spec.Redacted(secret.From(ctx)) // as it is stored
+	settings.Inputs, settings.Params = nil, maps.Clone(settings.Params)
+	delete(settings.Params, "lossy") // it may differ from night to night
 	w, err := watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy, Sealed: o.sealedNights,
-		Dir: o.Spill.Dir, Memory: o.Spill.Memory / 4, Log: o.Logger()})
+		Dir: o.Spill.Dir, Memory: o.Spill.Memory / 8, Log: o.Logger()})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
-	before := spec
-	before.Inputs = nil
 	was := manifest.Manifest{Content: manifest.Content{Stage: spec.Stage, Version: spec.Version, Kind: spec.Kind, Params: w.Settings}}
-	if differ := manifest.Differences(&was, before); w.Night > 0 && differ != nil {
+	if differ := manifest.Differences(&was, settings); w.Night > 0 && differ != nil {
 		return r, fault.Errorf(fault.Usage, "give the options of the nights before; others need a run of their own, with another --root",
 			"import: the nights before had other options: %s", strings.Join(differ, "; "))
 	}
 	if w.Night == 0 && o.Missing != nil {
 		return r, o.Missing
 	}
-	n := &night{o: o, w: w}
+	n := &night{o: o, w: w, settings: settings.Params}
 	bound, unbind := w.Bind(ctx)
 	defer unbind()
 	r.Source, r.Report, err = n.run(bound, spec)
+	if cause := context.Cause(bound); err != nil && errors.Is(cause, lease.ErrTaken) {
+		err = fault.Errorf(fault.Temporary, "run the same command again", "import: %w", cause)
+	}
 	n.report.Night = w.Night
 	r.New = &n.report
 	return r, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"slices"
 
@@ -55,11 +54,12 @@ func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r s
 	}
 	if n.c.added == 0 {
 		epoch = -1
+		if source, err = n.c.report(); err != nil {
+			return source, r, err
+		}
 	}
-	state, err := n.w.Seal(ctx, epoch, spec.Params, n.newest)
+	state, err := n.w.Seal(ctx, epoch, n.settings, n.newest)
 	if err == nil && n.c.added > 0 {
-		settings := spec.Params
-		spec.Params = maps.Clone(settings)
 		spec.Params[stateParam], spec.Inputs[0].Digest = state, state
 		source, r, err = n.dataset(ctx, spec, epoch, &w, g)
 	}

@@ -9,12 +9,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // waiting is what the row of a call in a file has in its metadata.
@@ -53,6 +55,10 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 		return nil, err
 	}
 	defer r.Close()
+	if newer := r.Unknown(); len(newer) > 0 {
+		return nil, fault.Invalid(place, manifest.UpgradeHint, nil, "calls that wait have columns that this version does not know: %s",
+			strings.Join(newer, ", "))
+	}
 	rows, err := reader.ReadAll(r.Read, f.Rows())
 	var calls []*Call
 	for i := 0; i < len(rows) && err == nil; i++ {

@@ -1,6 +1,7 @@
 package watermark
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -160,7 +161,9 @@ func (w *Watermark) state(ctx context.Context, night int, name string) error {
 		return err
 	}
 	var s State
-	if err := json.Unmarshal(data, &s); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
 		return fault.Invalid(w.place(name), "use the version that wrote it, or a newer one", err, "the state of a night is not read")
 	}
 	if s.Run != w.o.Run {

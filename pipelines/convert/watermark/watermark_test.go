@@ -329,3 +329,50 @@ func TestSet(t *testing.T) {
 		}
 	}
 }
+
+// A process that was stopped for so long that another took its place over cannot end its night, whichever of
+// the two has a dataset; if its dataset was sealed all the same, the next night says so.
+func TestTakenOver(t *testing.T) {
+	h := &home{root: t.TempDir()}
+	if _, _, err := h.night(t.Context(), t, log{"a": {1}}); err != nil {
+		t.Fatal(err)
+	}
+	stopped, err := h.open(t.Context(), t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped.Close(t.Context())
+	number, _, err := stopped.Changed(log{"a": {1, 2}}.listed())
+	for _, call := range []int{1, 2} {
+		if err == nil {
+			_, err = stopped.Read(number[0], markOf(call))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(filepath.Join(h.root, folder, "lease.json"))
+	other, err := h.open(t.Context(), t) // its night has no dataset
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = other.Changed(log{"a": {1}, "b": {1}}.listed()); err == nil {
+		if _, err = other.Seal(t.Context(), -1, nil, 0); err == nil {
+			err = other.Finish(t.Context())
+		}
+	}
+	if err := errors.Join(err, other.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	name, err := stopped.Seal(t.Context(), 1, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.sealed = append(h.sealed, Sealed{1, name})
+	if err := stopped.Finish(t.Context()); fault.KindOf(err) != fault.Temporary {
+		t.Errorf("it ended its night: %v", err)
+	}
+	if _, err := h.open(t.Context(), t); fault.KindOf(err) != fault.Input || !strings.Contains(err.Error(), "epoch 1 has the dataset of a later night") {
+		t.Errorf("%v", err)
+	}
+}
