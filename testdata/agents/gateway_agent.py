@@ -30,6 +30,9 @@ assert len([c for c in ask(user("a stream and a limit"), stream=True, max_tokens
 assert len(ask(user("two"), n=2).choices) == 2
 ask(user("RETRY, with the key sk-canary0123456789abcdef0123456789abcdef"))
 ask(user("a limit"), max_tokens=2)
+client.responses.create(model="policy", instructions="Be brief.", input="by responses", user="canary-user")
+list(client.responses.create(model="policy", instructions="Be brief.", input=[user("by a stream of responses")], stream=True))
+client.post("/messages", body={"model": "policy", "max_tokens": 50, "system": "Be brief.", "messages": [user("by messages")], "metadata": {"user_id": "canary-id"}}, cast_to=object)
 for text, stream in (("FAIL", False), ("CUT", True)):
     try:
         answer = ask(user(text), stream=stream)

@@ -57,7 +57,7 @@ func TestLiteLLM(t *testing.T) {
 	})
 	want := session.End()
 	for name, in := range map[string]string{"file": logs, "bucket": store.URI("calls")} {
-		for count, merged := range map[int][]string{2*3 + 8: nil, 2*2 + 7: {"--merge", "calls"}, 2 + 7: {"--merge", "calls", "--merge-by", "trace_id"}} {
+		for count, merged := range map[int][]string{2*3 + 11: nil, 2*2 + 10: {"--merge", "calls"}, 2 + 10: {"--merge", "calls", "--merge-by", "trace_id"}} {
 			t.Run(strings.Join(append([]string{name}, merged...), " "), func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "rollout")
 				code, _, stderr := rollmill(t, append([]string{"import", "--from", "litellm", "--in", in, "--out", out}, merged...)...)
@@ -77,7 +77,7 @@ func TestLiteLLM(t *testing.T) {
 
 const (
 	proxyKey = "sk-0123456789abcdef0123456789abcdef"
-	calls    = 2*3 + 8 // of the agent: those of the tasks and the others, with a try that failed; a request that fails thrice is one record
+	calls    = 2*3 + 11 // of the agent: those of the tasks and the others, with a try that failed; a request that fails thrice is one record
 )
 
 // adder is an engine that calls a tool once for each task, and fails as the text says.
@@ -174,14 +174,22 @@ func compareCalls(t *testing.T, rows []formats.Trajectory, want recorder.Record,
 		}
 		all[key] = all[key][1:]
 	}
-	failed := 0
+	failed, usage, wanted := 0, [2]int32{}, [2]int32{}
+	for _, c := range want.Calls {
+		if c.Error == "" {
+			wanted[0] += c.PromptTokens
+			wanted[1] += c.CompletionTokens
+		}
+	}
 	for k := range rows {
 		row := &rows[k]
 		for i := range row.Messages {
 			if row.Messages[i].Sampled {
 				check(row, i)
 			}
-			if m := row.Messages[i]; strings.HasSuffix(m.Content, "to stream") != strings.Contains(row.Metadata, `"no_tokens":`) && streams && m.Sampled {
+			m := row.Messages[i]
+			lacks := strings.HasSuffix(m.Content, "to stream") || strings.Contains(m.Content, "to by ")
+			if m.Sampled && streams && lacks != strings.Contains(row.Metadata, `"no_tokens":`) {
 				t.Errorf("%q has the metadata %s", m.Content, row.Metadata)
 			}
 		}
@@ -194,7 +202,10 @@ func compareCalls(t *testing.T, rows []formats.Trajectory, want recorder.Record,
 		for _, c := range row.Calls {
 			if c.Error != "" {
 				failed++
+				continue
 			}
+			usage[0] += c.PromptTokens
+			usage[1] += c.CompletionTokens
 		}
 	}
 	for key, list := range all {
@@ -202,8 +213,8 @@ func compareCalls(t *testing.T, rows []formats.Trajectory, want recorder.Record,
 			t.Errorf("not imported: %s", key)
 		}
 	}
-	if wanted := map[bool]int{false: 3, true: 2}[merged]; failed != wanted { // the try of RETRY is one with its success
-		t.Errorf("%d failed calls, want %d", failed, wanted)
+	if failures := map[bool]int{false: 3, true: 2}[merged]; failed != failures || usage != wanted { // the try of RETRY is one with its success
+		t.Errorf("%d failed calls, want %d; tokens of prompts and answers %v, want %v", failed, failures, usage, wanted)
 	}
 }
 
@@ -218,6 +229,7 @@ func answerOf(row *formats.Trajectory, i int, streams bool) string {
 	text := fmt.Sprintf("%s -> %s %v %s", strings.Join(prompt, " | "), redacted(m.Content), m.ToolCalls, m.FinishReason)
 	switch {
 	case strings.Contains(text, "RETRY"): // it has a key: tokens would spell it
+	case strings.Contains(m.Content, "to by "): // the agent did not ask for tokens
 	case strings.HasSuffix(m.Content, "to stream"): // LiteLLM's stream lacks the last token, which has no text
 	case strings.Contains(text, "a stream and a limit") && !streams: // its record alone has no tokens
 	default:

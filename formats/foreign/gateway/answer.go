@@ -154,6 +154,9 @@ func (a *answer) translated() ([]jsontext.Object, *completion.Failure) {
 	cached := count("cache_read_input_tokens") + completion.ParseCount(jsontext.ParseObject(usage.Get("input_tokens_details")).Get("cached_tokens"))
 	total, _ := jsontext.Append(nil, map[string]any{"prompt_tokens": count("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
 		"completion_tokens": count("output_tokens"), "prompt_tokens_details": map[string]int32{"cached_tokens": cached}})
+	if usage.Has("completion_tokens") { // as LiteLLM puts it
+		total = o.Get("usage")
+	}
 	choice := jsontext.Object{{Key: "index", Raw: []byte("0")}, {Key: "finish_reason", Raw: importers.Quote(finish(o, len(turn[0].ToolCalls) > 0))}}
 	for item := range jsontext.Elements(o.Get("output")) {
 		for part := range jsontext.Elements(jsontext.ParseObject(item).Get("content")) {

@@ -130,7 +130,7 @@ var callTypes = map[string]*apis.API{"completion": apis.Chat, "acompletion": api
 
 // ask sets the request that LiteLLM took apart.
 func (c *call) ask(r *importers.Record, api *apis.API, o jsontext.Object) {
-	prompt, list := "messages", must.List("messages", o.Get("messages"))
+	prompt, list, given := "messages", must.List("messages", o.Get("messages")), must.Object("model_parameters", o.Get("model_parameters"))
 	first := jsontext.Object(nil)
 	for m := range jsontext.Elements(list) {
 		first = jsontext.ParseObject(m)
@@ -142,15 +142,17 @@ func (c *call) ask(r *importers.Record, api *apis.API, o jsontext.Object) {
 	case apis.Responses:
 		prompt = "input"
 	case apis.Messages:
-		if jsontext.Unquote(first.Get("role")) != "system" {
+		if !given.Has("instructions") && jsontext.Unquote(first.Get("role")) != "system" {
 			r.Lose("messages", "LiteLLM's record of a call of /v1/messages leaves out its system prompt")
 		}
 	}
 	model := cmp.Or(must.Text("model_group", o.Get("model_group")), must.Text("model", o.Get("model")))
 	c.request = jsontext.Object{{Key: "model", Raw: importers.Quote(model)}, {Key: prompt, Raw: value.OrNull(list)}}
-	for _, f := range must.Object("model_parameters", o.Get("model_parameters")) {
+	for _, f := range given {
 		switch {
 		case f.Key == "model" || f.Key == prompt:
+		case f.Key == "instructions" && c.api == apis.Messages: // of the Responses API, to which LiteLLM translated it
+			c.request.Set("system", f.Raw)
 		case f.Key == "tools" && c.api == apis.Messages: // those of the API that it called
 			c.tools = f.Raw
 		default:
