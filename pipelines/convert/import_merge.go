@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/tree"
@@ -32,18 +33,20 @@ const (
 // declareMerge declares how rows that are single calls become trajectories.
 func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
 	plugin.Choice(d, &o.Merge, "merge",
-		"merge rows that are single `CALLS`, each with the whole history before it, as gateways and traces log them, into the trajectories that they "+
-			"are parts of: none, or calls. A call continues the longest answer with which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
+		"merge rows that are single `CALLS`, each with the whole history before it, as gateways and traces log them, "+
+			"into the trajectories that they are parts of: none, or calls. A call continues the longest answer with "+
+			"which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
 	d.String(&o.MergeBy, "merge-by",
-		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it is searched as those of --group-by are").
-		ID("merge-by").Common()
+		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it is "+
+			"searched as those of --group-by are").ID("merge-by").Common()
 	d.Bool(&o.MergeByTime, "merge-by-time",
-		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had ended and that no other call continues; "+
-			"without it, these calls become failed rows (ambiguous_merge)").ID("merge-by-time")
+		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had "+
+			"ended and that no other call continues; without it, these calls become failed rows (ambiguous_merge)").
+		ID("merge-by-time")
 	plugin.Choice(d, &o.Auxiliary, "auxiliary",
-		"with --merge calls: treat auxiliary calls, such as those for a title, in this `WAY`: skip them in training, or train on them; a call is auxiliary "+
-			"if no call of its conversation offers tools, and a call of another conversation of the attempt does",
-		tree.AuxiliarySkip, tree.AuxiliaryTrain).ID("auxiliary")
+		"with --merge calls: treat auxiliary calls, such as those for a title, in this `WAY`: skip them in training, or "+
+			"train on them; a call is auxiliary if no call of its conversation offers tools, and a call of another "+
+			"conversation of the attempt does", tree.AuxiliarySkip, tree.AuxiliaryTrain).ID("auxiliary")
 }
 
 // validateMerge checks how rows are merged.
@@ -87,39 +90,14 @@ func (c *check) join(call *calls.Call) error {
 func (c *check) merge(ctx context.Context, add func(context.Context, *row) error) error {
 	h := &hasher{}
 	for v, err := range c.joiner.Conversations(ctx) {
+		now, late := true, false
+		if err == nil && c.night != nil {
+			now, late, err = c.night.take(ctx, v)
+		}
+		if err == nil && now {
+			err = c.conversation(ctx, v, h, late, add)
+		}
 		if err != nil {
-			return err
-		}
-		late := false
-		if c.night != nil {
-			now := false
-			if now, late, err = c.night.take(ctx, v); err != nil || !now {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		at := v.Calls[0].At
-		at.ID = ""
-		record := importers.Record{Row: at.Record, Line: int(at.Line)}
-		r, differ, err := c.o.merged(v, h)
-		if err != nil {
-			return record.Refused(at.File, "", fmt.Errorf("the trajectory that begins there: %w", err))
-		}
-		if !c.o.inShard(r) {
-			continue
-		}
-		if late {
-			tooLate(r)
-		}
-		for _, what := range differ {
-			c.merged.differs(what, at.File+": "+record.At())
-		}
-		if v.Resampled {
-			c.merged.First = cmp.Or(c.merged.First, v.Calls[0].By)
-		}
-		if err := c.row(ctx, r, at, add); err != nil {
 			return err
 		}
 	}
@@ -127,42 +105,67 @@ func (c *check) merge(ctx context.Context, add func(context.Context, *row) error
 	return nil
 }
 
-// merged makes the row of a conversation.
-func (o *ImportOptions) merged(v *calls.Conversation, h *hasher) (*row, []string, error) {
+// conversation passes the trajectory of a conversation on.
+func (c *check) conversation(ctx context.Context, v *calls.Conversation, h *hasher, late bool,
+	add func(context.Context, *row) error) error {
+	at := v.Calls[0].At
+	at.ID = ""
+	record := importers.Record{Row: at.Record, Line: int(at.Line)}
 	item, differ, err := v.Item()
 	if err != nil {
-		return nil, nil, err
+		return record.Refused(at.File, "", fmt.Errorf("the trajectory that begins there: %w", err))
 	}
 	r := &row{Item: &item, own: v.ID, size: v.Size}
-	if o.Train == TrainLast {
-		trainLast(&r.Row)
+	t := &r.Row
+	if c.o.Train == TrainLast {
+		trainLast(t)
 	}
-	if column, n := oversize(&r.Row, v.Size); column != "" {
-		return nil, nil, fmt.Errorf("column %s has %d bytes, and a dataset holds at most %d in one row", column, n, parquet.MaxColumnBytes)
+	if t.ExampleID == "" {
+		t.ExampleID = h.digest(t, v.Prompt(), chat.ToolSet(t, t.Calls[0].Tools))
 	}
-	if r.Row.ExampleID == "" {
-		prompt := v.Prompt()
-		r.Row.ExampleID = h.digest(&r.Row, prompt, chat.ToolSet(&r.Row, r.Row.Calls[0].Tools))
+	c.o.epoch(r)
+	if column, n := oversize(t, v.Size); column != "" {
+		importers.Fail(t, outcomes.FailTooLarge, fmt.Sprintf("column %s has %d bytes, and a dataset holds at most %d in one row",
+			column, n, parquet.MaxColumnBytes))
+		t.DropTokens()
+		t.Messages, t.Candidates, t.Artifacts, t.Losses, t.Answer = nil, nil, nil, nil, ""
 	}
-	o.epoch(r)
-	return r, differ, nil
+	if !c.o.inShard(r) {
+		return nil
+	}
+	if late {
+		tooLate(r)
+	}
+	for _, what := range differ {
+		c.merged.differs(what, at.File+": "+record.At())
+	}
+	if v.Resampled {
+		c.merged.First = cmp.Or(c.merged.First, v.Calls[0].By)
+	}
+	return c.row(ctx, r, at, add)
 }
 
 // Merged describes what became of calls, of the whole source.
 type Merged struct {
 	calls.Counts
-	Differ   map[string]int64  `json:"differ,omitempty"`    // trajectories whose calls contradict each other, by what they then do not have
-	DifferAt map[string]string `json:"differ_at,omitempty"` // the first of them
-	First    string            `json:"first_resampled,omitempty"`
+	Differ map[string]*Differing `json:"differ,omitempty"`          // by what the trajectories then do not have
+	First  string                `json:"first_resampled,omitempty"` // of the values that Counts.Resampled counts
+}
+
+// Differing counts trajectories of the shard whose calls contradict each other.
+type Differing struct {
+	Trajectories int64  `json:"trajectories"`
+	First        string `json:"first"` // place of a call of the first
 }
 
 func (m *Merged) differs(what, at string) {
 	if m.Differ == nil {
-		m.Differ, m.DifferAt = map[string]int64{}, map[string]string{}
+		m.Differ = map[string]*Differing{}
 	}
-	if m.Differ[what]++; m.Differ[what] == 1 {
-		m.DifferAt[what] = at
+	if m.Differ[what] == nil {
+		m.Differ[what] = &Differing{First: at}
 	}
+	m.Differ[what].Trajectories++
 }
 
 // known returns m; nil if no calls were merged.
@@ -173,12 +176,12 @@ func (m *Merged) known() *Merged {
 	return m
 }
 
+// facts adds the counts, which are of all shards.
 func (m *Merged) facts(facts map[string]float64) {
-	if m.known() == nil {
-		return
+	if m.Calls > 0 {
+		facts[factMergedCalls], facts[factAmbiguous], facts[factGaps] = float64(m.Calls), float64(m.Ambiguous), float64(m.Gaps)
+		facts[factCopies], facts[factTries] = float64(m.Copies), float64(m.Tries)
 	}
-	facts[factMergedCalls], facts[factCopies], facts[factTries] = float64(m.Calls), float64(m.Copies), float64(m.Tries)
-	facts[factAmbiguous], facts[factGaps] = float64(m.Ambiguous), float64(m.Gaps)
 }
 
 // write writes what became of calls.
@@ -186,19 +189,23 @@ func (m *Merged) write(w io.Writer) {
 	if m == nil {
 		return
 	}
-	fmt.Fprintf(w, "%s became %s (%d ambiguous, %s, %s, %s)\n", plural.Of(m.Calls, "call"), plural.Of(m.Conversations, "trajectory"), m.Ambiguous,
-		plural.Of(m.Copies, "copy"), plural.Of(m.Tries, "earlier try"), plural.Of(m.Gaps, "gap"))
+	fmt.Fprintf(w, "%s became %s (%d ambiguous, %s, %s, %s)\n", plural.Of(m.Calls, "call"),
+		plural.Of(m.Conversations, "trajectory"), m.Ambiguous, plural.Of(m.Copies, "copy"),
+		plural.Of(m.Tries, "earlier try"), plural.Of(m.Gaps, "gap"))
 	if m.Ambiguous > 0 {
-		fmt.Fprintln(w, "  ambiguous calls are failed rows: --merge-by FIELD names what tells attempts apart, --merge-by-time decides by time")
+		fmt.Fprintln(w, "  ambiguous calls are failed rows: --merge-by FIELD names what tells attempts apart, "+
+			"--merge-by-time decides by time")
 	}
 	if m.Gaps > 0 {
-		fmt.Fprintln(w, "  a gap is a call that the log lacks: what follows on it is a trajectory of its own (missing_call in its metadata)")
+		fmt.Fprintln(w, "  a gap is a call that the log lacks: what follows on it is a trajectory of its own "+
+			"(missing_call in its metadata)")
 	}
 	for _, what := range slices.Sorted(maps.Keys(m.Differ)) {
-		fmt.Fprintf(w, "  the calls of %s differ in the %s; the first: %s\n", plural.Of(m.Differ[what], "trajectory"), what, m.DifferAt[what])
+		d := m.Differ[what]
+		fmt.Fprintf(w, "  the calls of %s differ in the %s; the first: %s\n", plural.Of(d.Trajectories, "trajectory"), what, d.First)
 	}
 	if m.Resampled > 0 {
-		fmt.Fprintf(w, "  of %s of --merge-by several answers to the first prompt were continued, the first %s: is it the field of one attempt?\n",
-			plural.Of(m.Resampled, "value"), m.First)
+		fmt.Fprintf(w, "  of %s of --merge-by several answers to the first prompt were continued, the first %s: "+
+			"is it the field of one attempt?\n", plural.Of(m.Resampled, "value"), m.First)
 	}
 }

@@ -22,7 +22,7 @@ type Digest struct{ Hi, Lo uint64 }
 
 // Call is a row that is one request to a model with its answer, or without one if it failed.
 type Call struct {
-	Item importers.Item  // its only call is the last of Calls; messages that were sampled are its choices, after the prompt
+	Item importers.Item  // with one call, and its prompt before the choices, which are sampled
 	By   string          // the value of the field that names its attempt; "" for none
 	Own  Digest          // of its id, else of its time, request and answer: equal in all copies and tries of it
 	At   validate.Source // where it was read
@@ -58,7 +58,7 @@ func (c *Call) single() error {
 	last := &t.Messages[n-1]
 	call := formats.Call{Error: cmp.Or(t.Error, "the call failed"), Tools: -1, Sampling: "{}", Target: true}
 	if last.Sampled {
-		for n > 0 && t.Messages[n-1].Sampled && t.Messages[n-1].Call == last.Call && t.Messages[n-1].Parent == last.Parent {
+		for m := last; n > 0 && m.Sampled && m.Call == last.Call && m.Parent == last.Parent; m = &t.Messages[max(0, n-1)] {
 			n--
 		}
 		call = t.Calls[last.Call]
@@ -115,7 +115,8 @@ func (c *Call) candidates(n int, call int32) {
 			continue
 		}
 		m := t.Messages[n]
-		m.Content, m.ContentParts, m.Reasoning, m.ToolCalls, m.FinishReason = x.Content, "", x.Reasoning, x.ToolCalls, x.FinishReason
+		m.Content, m.ContentParts, m.Reasoning = x.Content, "", x.Reasoning
+		m.ToolCalls, m.FinishReason = x.ToolCalls, x.FinishReason
 		m.TokenIDs, m.Logprobs, m.TokenTexts, m.Branch = x.TokenIDs, x.Logprobs, x.TokenTexts, tree.BranchChoice
 		t.Messages = append(t.Messages[:len(t.Messages):len(t.Messages)], m)
 	}
@@ -175,8 +176,11 @@ func (c *Call) digest() {
 	}
 	if m.Own = Digest(xxh3.HashString128(t.TrajectoryID)); t.TrajectoryID != "" {
 		m.Flags |= known | named
-	} else if m.Own = Digest(xxh3.Hash128(number(content, uint64(t.StartedAt), uint64(t.FinishedAt)))); m.Began != 0 {
-		m.Flags |= known
+	} else {
+		m.Own = Digest(xxh3.Hash128(number(content, uint64(t.StartedAt), uint64(t.FinishedAt))))
+		if m.Began != 0 {
+			m.Flags |= known
+		}
 	}
 	c.Own, c.meta = m.Own, m
 }

@@ -20,7 +20,7 @@ type Conversation struct {
 	Class     string  // why it is a failed row: a class of failures, or ""
 	Gap       bool    // a call is missing before its first
 	Resampled bool    // several answers to the first prompt of its attempt were continued
-	Size      int     // about so many bytes
+	Size      int     // bytes, at most
 
 	train bool // auxiliary calls too
 }
@@ -82,7 +82,8 @@ func (b *builder) begin(c *Call) {
 	prompt, _ := c.split()
 	b.clock++
 	b.began = append(b.began, b.clock)
-	if len(prompt) == 1 && jsontext.Unquote(jsontext.ParseObject([]byte(t.Calls[0].Sampling)).Get("api")) == "completions" { // text without roles
+	api := jsontext.ParseObject([]byte(t.Calls[0].Sampling)).Get("api")
+	if len(prompt) == 1 && string(api) == `"completions"` { // text without roles
 		b.paths = append(b.paths, b.tree.WalkText(prompt[0]))
 	} else {
 		b.tree.Restore(prompt, nil)
@@ -102,7 +103,8 @@ func (b *builder) end(i int) {
 	b.last = k
 	c := b.of.Calls[k]
 	if _, choices := c.split(); len(choices) > 0 {
-		b.tree.AddAnswer(b.paths[k], k, choices[0].PromptDeltaIDs, choices, tree.Span{Began: float64(b.began[k]), Ended: float64(b.clock)})
+		b.tree.AddAnswer(b.paths[k], k, choices[0].PromptDeltaIDs, choices,
+			tree.Span{Began: float64(b.began[k]), Ended: float64(b.clock)})
 	}
 	if b.row.TokenSource == "" && b.row.Calls[k].Target {
 		b.row.TokenSource = c.Item.Row.TokenSource
@@ -183,7 +185,7 @@ func (b *builder) conclude(t *formats.Trajectory) {
 	case b.of.Class != "" && c.linked.Flags&contradicts != 0:
 		importers.Fail(t, b.of.Class, "the log has several different answers under its id")
 	case b.of.Class != "":
-		importers.Fail(t, b.of.Class, "several attempts got this answer to this prompt, and at least one went on: the log does not say which")
+		importers.Fail(t, b.of.Class, "several attempts got this answer to this prompt, and the log does not say which of them went on")
 	case row.Status == outcomes.StatusFailed:
 		importers.Fail(t, cmp.Or(row.FailureClass, outcomes.FailEngine), cmp.Or(row.Error, call.Error))
 	case call.Error != "":

@@ -48,7 +48,7 @@ type Counts struct {
 	Conversations int64 `json:"conversations"` // with the ambiguous calls
 	Ambiguous     int64 `json:"ambiguous"`     // calls
 	Gaps          int64 `json:"gaps"`          // conversations that begin after a call that is missing
-	Resampled     int64 `json:"resampled"`     // values of the field for which several answers to one first prompt were continued
+	Resampled     int64 `json:"resampled"`     // values of the field: several answers to one first prompt went on
 }
 
 // Counts says what was joined; it is complete when Conversations has ended.
@@ -212,7 +212,7 @@ func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield f
 		if flags&ambiguous != 0 {
 			c.Class = outcomes.FailAmbiguousMerge
 		}
-		c.Size = max(c.Size, len(x.Value))
+		c.Size += len(x.Value)
 		c.Gap, c.Resampled = c.Gap || flags&afterGap != 0, c.Resampled || flags&resampled != 0
 		c.Calls = append(c.Calls, &Call{Item: call.Item, By: call.By, At: call.At, linked: call.Linked})
 	}

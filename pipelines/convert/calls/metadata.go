@@ -60,7 +60,8 @@ func (b *builder) metadata(index []int) string {
 	}
 	common := map[string]bool{} // of all calls
 	for _, m := range members[0] {
-		common[m.Key] = !slices.ContainsFunc(members, func(o jsontext.Object) bool { return string(o.Get(m.Key)) != string(m.Raw) })
+		other := func(o jsontext.Object) bool { return string(o.Get(m.Key)) != string(m.Raw) }
+		common[m.Key] = !slices.ContainsFunc(members, other)
 	}
 	own := make([]importers.Metadata, len(calls))
 	var before, after [][]byte
