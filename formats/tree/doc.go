@@ -1,7 +1,7 @@
 // Package tree arranges the messages of one attempt as a tree. Each message is
 // below the message that it follows, and prompts with the same beginning share
 // their first messages. A branch begins where a prompt differs from every known
-// path. The recorder and agent nat build their rows with it.
+// path. The recorder, agent nat and import --merge build their rows with it.
 //
 // It does not read requests or answers, it knows no API and no engine, and it
 // is not safe for concurrent use. Package formats/chat renders a path of it.

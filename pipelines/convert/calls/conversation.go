@@ -128,7 +128,7 @@ func (b *builder) item() (item importers.Item, differ []string, err error) {
 	t.Messages, t.Candidates = tree.SplitAlternatives(b.tree.Messages, t.Calls)
 	t.ExampleID = first.Row.ExampleID
 	differ = b.agree(t)
-	t.Metadata = b.metadata(index)
+	t.Metadata = b.metadata(t, index)
 	var times importers.Times
 	for k, c := range b.of.Calls {
 		times.Add(c.Item.Row.StartedAt)

@@ -50,7 +50,7 @@ func (b *builder) agree(t *formats.Trajectory) (differ []string) {
 }
 
 // metadata returns what the calls have in common, and by call what they differ in.
-func (b *builder) metadata(index []int) string {
+func (b *builder) metadata(t *formats.Trajectory, index []int) string {
 	b.said = map[place]string{}
 	var all importers.Metadata
 	calls := b.of.Calls
@@ -66,11 +66,21 @@ func (b *builder) metadata(index []int) string {
 	own := make([]importers.Metadata, len(calls))
 	var before, after [][]byte
 	for k, c := range calls {
-		if c.Item.Row.TrajectoryID != "" {
-			own[k].Add("id", importers.Quote(c.Item.Row.TrajectoryID))
+		row := &c.Item.Row
+		if row.TrajectoryID != "" {
+			own[k].Add("id", importers.Quote(row.TrajectoryID))
 		}
-		if c.Item.Row.StartedAt != 0 {
-			own[k].Add("started_at", strconv.AppendInt(nil, c.Item.Row.StartedAt, 10))
+		if row.StartedAt != 0 {
+			own[k].Add("started_at", strconv.AppendInt(nil, row.StartedAt, 10))
+		}
+		if row.Reward != nil && t.Reward == nil {
+			own[k].Add("reward", strconv.AppendFloat(nil, *row.Reward, 'g', -1, 64))
+		}
+		if row.ExampleID != t.ExampleID {
+			own[k].Add("example_id", importers.Quote(row.ExampleID))
+		}
+		if t.Example == "" {
+			own[k].Add("example", []byte(row.Example))
 		}
 		if c.linked.Flags&afterGap != 0 {
 			before = append(before, strconv.AppendInt(nil, int64(k), 10))
