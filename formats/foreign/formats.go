@@ -23,6 +23,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/foreign/sts"
 	"github.com/rollmill/rollmill/formats/foreign/tables"
+	"github.com/rollmill/rollmill/formats/foreign/tokens"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/foreign/verifiers"
 )
@@ -32,6 +33,7 @@ var Importers = []importers.Format{
 	chat.Importer,
 	chat.ShareGPT,
 	rows.Importer,
+	tokens.Importer,
 	atif.Importer,
 	art.Importer,
 	nat.Importer,

@@ -97,6 +97,13 @@ func (r *Row) said() []said {
 		for k := range m.ToolCalls {
 			h = with(with(h, xxh3.HashString(m.ToolCalls[k].Name)), xxh3.HashString(m.ToolCalls[k].Arguments))
 		}
+		if silent(m) { // its ids are all that it says
+			for _, ids := range [][]int32{m.PromptDeltaIDs, m.TokenIDs} {
+				for _, id := range ids {
+					h = with(h, uint64(id)+1)
+				}
+			}
+		}
 		r.messages = append(r.messages, said{h, texts(with(h, 1), m.Name, m.Reasoning)})
 	}
 	return r.messages

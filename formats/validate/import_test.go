@@ -104,6 +104,11 @@ var spoiled = []struct {
 		"no_pair 1, untrained 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"an empty answer", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t).Content = ""; return rows },
 		"empty_answer 1, several_answers 1", "kto 1, sft 1"},
+	{"tokens alone", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages, t.Metadata = t.Messages[2:], `{"prompt":[{"role":"user","content":"who?"}]}`
+		t.Messages[0].Parent, t.Messages[0].Content, t.Messages[0].ToolCalls = -1, "", nil
+		return rows
+	}, "no_pair 1, no_system_prompt 1, no_text 1, no_tool_calls 1, role_order 1", "dpo 0, judging 1, kto 1, sft 1, tool-rewards 1"},
 	{"no logprobs", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].Logprobs = nil; return rows },
 		"no_logprobs 1", "grpo 1, tokens 1"},
 	{"some logprobs", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t).Logprobs = nil; return rows },

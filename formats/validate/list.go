@@ -100,6 +100,10 @@ var All = []Check{
 	{Name: "empty_answer", Severity: Warning, In: Import, Blocks: forSFT, row: emptyAnswer,
 		Help: "the last sampled message has no text and calls no tool",
 		Hint: "check the mapping; if the model really answered nothing, drop these rows with curate"},
+	{Name: "no_text", Severity: Warning, In: Import, Blocks: answers | scoring | forPrompts,
+		row:  ofRows(func(_ *Row, t *formats.Trajectory) bool { return OnlyTokens(t) }),
+		Help: "the messages have token ids and no text",
+		Hint: "train on sequences of tokens, or map the column with the conversation too (--map messages=COLUMN)"},
 
 	{Name: "no_logprobs", Severity: Error, AtImport: Warning, In: Import | Audit,
 		Payload: true, Blocks: recorded, row: ofTokens(func(has *traits) int { return has.noLogprobs }),

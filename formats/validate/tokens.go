@@ -37,6 +37,9 @@ func severalAnswers(c *Count, r *Row) {
 // emptyAnswer counts rows with an answer that says nothing and calls nothing: the last
 // one, whatever the model thought before it, and others without a thought.
 func emptyAnswer(c *Count, r *Row) {
+	if OnlyTokens(r.Trajectory) {
+		return // no_text says so
+	}
 	last := r.shows()
 	r.trained(func(i int, m *formats.Message) bool {
 		said := m.Content != "" || m.ContentParts != "" || len(m.ToolCalls) > 0 || m.Reasoning != "" && i != last.last
@@ -45,6 +48,18 @@ func emptyAnswer(c *Count, r *Row) {
 		}
 		return said
 	})
+}
+
+// OnlyTokens reports whether a row has token ids, and no message with text or calls.
+func OnlyTokens(t *formats.Trajectory) bool {
+	has := false
+	for i := range t.Messages {
+		if !silent(&t.Messages[i]) {
+			return false
+		}
+		has = has || len(t.Messages[i].TokenIDs) > 0
+	}
+	return has
 }
 
 // logprobFloors counts answers with a logprob that is no number.

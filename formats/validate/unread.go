@@ -69,6 +69,7 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 	const longest = 64 // of the values of ids
 	metadata := formats.Bytes(t.Metadata)
 	embedded := bytes.Contains(metadata, embeds) // most rows have none, and need no walk
+	spelled := !OnlyTokens(t)                    // else the ids have the history
 	for key, v := range jsontext.Members(metadata) {
 		name, says := formats.Text(key), wordsOf(key)
 		if scalar := len(v) <= longest && v[0] != '{' && v[0] != '['; scalar && says.index && u.index == 0 {
@@ -84,7 +85,7 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 			continue
 		}
 		first(&u.media, name, isMedia(says, v) || embedded && within(says, v, maxDepth, isEmbedded))
-		first(&u.history, name, isHistory(t, says, v))
+		first(&u.history, name, spelled && isHistory(t, says, v))
 		first(&u.mask, name, says.mask && v[0] == '[' && parallel(t, v) && limits(says, v) || says.off && slices.Contains(offValues, string(v)) ||
 			says.on && slices.Contains(onValues, string(v)) || says.train && (v[0] == 'f' || v[0] == 't') && !full(v, says.reversed))
 	}

@@ -60,7 +60,10 @@ func newCheck(o *ImportOptions) *check {
 	}
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)
-		maps.DeleteFunc(c.unseen, func(name, _ string) bool { return importers.IsRole(name) })
+		maps.DeleteFunc(c.unseen, func(name, _ string) bool {
+			word := func(f importers.Field) bool { return f.Name == name && f.Word }
+			return importers.IsRole(name) || slices.ContainsFunc(o.Format.Fields, word)
+		})
 	}
 	return c
 }
@@ -255,6 +258,7 @@ func sum(counts map[string]int64) (total int64) {
 func (c *check) report() (Source, error) {
 	found, err := c.source.Report()
 	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken,
-		Losses: c.losses, Redacted: c.redacted, Withheld: c.withheld, LeftOut: c.leftOut, Unkept: c.unkept, Nulls: c.nulls,
+		Losses: c.losses, Redacted: c.redacted, Nulls: c.nulls,
+		Withheld: c.withheld, LeftOut: c.leftOut, Unkept: c.unkept,
 		Merged: c.merged.known(), Members: c.account.Members(c.o.ShowValues)}, err
 }

@@ -59,6 +59,7 @@ func (o *ImportOptions) rows(p *parsed, h *hasher, file string) error {
 			}
 			continue
 		}
+		r.Whole = "" // it was for grouping, and goes to no file
 		if r.Pair == importers.Rejected && i > 0 && out[i-1].Pair == importers.Chosen {
 			r.Row.ExampleID = out[i-1].Row.ExampleID // a preference is one group
 		}

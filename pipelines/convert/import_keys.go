@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/zeebo/xxh3"
 )
 
@@ -87,9 +89,12 @@ func (o *ImportOptions) epoch(r *row) {
 	}
 }
 
-// digest returns 24 hex digits of a hash over the first n messages and tools, as a model would see them.
+// digest returns 24 hex digits of a hash over the first n messages and tools, as a model would see them; in a row
+// without any text, over their tokens and those of the next prompt.
 func (h *hasher) digest(t *formats.Trajectory, n int, tools string) string {
-	h.buf = h.buf[:0]
+	if h.buf = h.buf[:0]; validate.OnlyTokens(t) {
+		h.tokens(t, n)
+	}
 	for i := range t.Messages[:n] {
 		m := &t.Messages[i]
 		h.add(m.Role)
@@ -106,6 +111,22 @@ func (h *hasher) digest(t *formats.Trajectory, n int, tools string) string {
 	h.buf = append(h.buf, tools...)
 	sum := xxh3.Hash128(h.buf).Bytes()
 	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
+}
+
+// tokens adds the tokens of the first n messages, and of the prompt of the next.
+func (h *hasher) tokens(t *formats.Trajectory, n int) {
+	for i := range t.Messages[:min(n+1, len(t.Messages))] {
+		all := [][]int32{t.Messages[i].PromptDeltaIDs, t.Messages[i].TokenIDs}
+		if i == n {
+			all = all[:1]
+		}
+		for _, ids := range all {
+			h.buf = binary.LittleEndian.AppendUint32(h.buf, uint32(len(ids)))
+			for _, id := range ids {
+				h.buf = binary.LittleEndian.AppendUint32(h.buf, uint32(id))
+			}
+		}
+	}
 }
 
 // hasher is the memory of a worker for digests.

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -64,6 +65,9 @@ func (o *ImportOptions) validateMerge() error {
 
 // call makes the call that a row is.
 func (o *ImportOptions) call(r *row, record []byte, at validate.Source) (err error) {
+	if validate.OnlyTokens(&r.Row) {
+		return errors.New("for --merge calls: it has token ids and no messages, by which calls are linked")
+	}
 	by := ""
 	if o.MergeBy != "" {
 		if v := find(r.Item, record, o.MergeBy); v != nil {

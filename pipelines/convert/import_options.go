@@ -102,11 +102,12 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Bool(&o.Lossy, "lossy",
 		"drop and count what a row cannot hold, and records that cannot be converted, instead of refusing them").
 		ID("lossy").Common()
-	plugin.FileOr(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`, with keys by the built-in detectors of keys only, or with none",
+	plugin.FileOr(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`, or by keys, the built-in detectors of keys, or by none",
 		map[string]*redaction.Rules{"keys": redaction.Keys(), "none": redaction.None()}, redaction.Load).
 		DefaultShown("keys for logs, none for other formats").ID("redact")
 	d.Strings(&o.Keep, "keep-metadata",
-		"keep a log's members with this `NAME`, such as user.id, in the metadata; without it, those that hold an end user's id, name or address are left out").
+		"keep a log's members with this `NAME`, such as user.id, in the metadata; without it, those that hold an end "+
+			"user's id, name or address are left out").
 		ID("keep-metadata")
 	o.declareMerge(d)
 	o.declareNew(d)

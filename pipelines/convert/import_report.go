@@ -31,7 +31,7 @@ type Source struct {
 	Checks         validate.Report  `json:"lint,omitzero"`
 
 	Withheld int64              `json:"withheld,omitempty"`      // members with the name of a secret
-	LeftOut  map[string]int64   `json:"left_out,omitempty"`      // of a log: members that hold an end user's id, name or address, by name
+	LeftOut  map[string]int64   `json:"left_out,omitempty"`      // of a log: members about end users, by name
 	Unkept   []string           `json:"not_kept,omitempty"`      // names of --keep-metadata that none of them has
 	Nulls    int64              `json:"nulls_dropped,omitempty"` // members that Parquet, Arrow or datasets gave to objects of other rows
 	Merged   *Merged            `json:"merged,omitempty"`        // nil unless calls were merged

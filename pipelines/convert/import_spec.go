@@ -71,7 +71,8 @@ func (o *ImportOptions) validateLog() error {
 		o.Redact = nil
 	}
 	if len(o.Keep) > 0 && !o.Format.Log {
-		return fault.Errorf(fault.Usage, "leave --keep-metadata out", "import: the format %s keeps all metadata: it is not that of a log", o.Format.Name)
+		return fault.Errorf(fault.Usage, "leave --keep-metadata out",
+			"import: the format %s keeps all metadata: it is not that of a log", o.Format.Name)
 	}
 	o.Keep = slices.Compact(slices.Sorted(slices.Values(o.Keep)))
 	return nil

@@ -129,7 +129,8 @@ func File[T any](d *Declarer, p *T, name, help string, load func(path string, da
 }
 
 // FileOr is File with words that stand for values. A file of such a name is ./WORD.
-func FileOr[T any](d *Declarer, p *T, name, help string, words map[string]T, load func(path string, data []byte) (T, error)) *Setting {
+func FileOr[T any](d *Declarer, p *T, name, help string, words map[string]T,
+	load func(path string, data []byte) (T, error)) *Setting {
 	return scalar(d, p, name, help, Text, func(path string) (none T, err error) {
 		if value, is := words[path]; is {
 			return value, nil

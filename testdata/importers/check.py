@@ -28,19 +28,20 @@ ROOT = HERE.parents[1]
 # The program that makes files, its environment, and the folder that it fills.
 MAKERS = [
     ("nat", "nat", "nat"), ("art", "art-0.4.11", "art"), ("art", "art-0.5.17", "art"), ("art", "tinker", "art"), ("verifiers", "verifiers", "verifiers"),
-    ("verifiers_results", "verifiers-0.1", "verifiers"), ("inspect", "importers", "inspect"), ("trl", "trainers", "trl"), ("otel", "importers", "otel"),
+    ("verifiers_results", "verifiers-0.1", "verifiers"), ("inspect", "importers", "inspect"), ("trl", "trainers", "trl"), ("otel", "importers", "otel"), ("verl", "trainers", "tokens"),
     ("atif", "nat", "atif"), ("gym", "importers", "gym"), ("openenv", "openenv", "openenv"), ("sessions", "data", "sts"), ("cards", "importers", "."),
 ]
 # The importer of each folder. The check fails if an importer is neither here nor in EXPORTED.
 IMPORTERS = {
     "art": "art", "atif": "atif", "gym": "nemo-gym", "inspect": "rows", "nat": "nat", "openenv": "openenv", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
-    "sts": "sts", "trl": "chat", "verifiers": "verifiers",
+    "sts": "sts", "tokens": "tokens", "trl": "chat", "verifiers": "verifiers",
 }
 # The exported file of importers that have no folder, and the facts of a message in it.
 TEXT = ["role", "content", "tool_calls", "tool_call_id"]
 EXPORTED = {"rows": ("rows.jsonl", [*TEXT, "parent", "reasoning", "sampled", "tokens", "logprob_sum"])}
 # Flags for files whose columns have names of their own.
 FLAGS = {
+    "tokens/verl-batch.jsonl": ["--map", "response_logprobs=rollout_log_probs", "--map", "example_id=uid"],
     "public/biology-qa.jsonl": ["--map", "prompt=question", "--map", "completion=answer"],
     "public/theory-of-mind.jsonl": ["--map", "prompt=input", "--map", "completion=target"],
     "public/popularity.jsonl": ["--map", "prompt=question", "--map", "chosen=answer_matching_behavior", "--map", "rejected=answer_not_matching_behavior"],
@@ -151,7 +152,7 @@ def facts(row):
     for m in row["messages"]:
         f = {"parent": m["parent"] if m["parent"] >= 0 else None, "role": m["role"], "content": text(m), "tool_call_id": m["tool_call_id"], "reasoning": m["reasoning"], "sampled": m["sampled"] or None,
              "tool_calls": [{"id": c["id"], "name": c["name"], "arguments": arguments(c["arguments"])} for c in m["tool_calls"]] or None,
-             "tokens": len(m["token_ids"] or m["logprobs"] or []) or None, "ids": m["token_ids"], "delta": m["prompt_delta_ids"],
+             "token_ids": m["token_ids"], "tokens": len(m["token_ids"] or m["logprobs"] or []) or None, "ids": m["token_ids"], "delta": m["prompt_delta_ids"],
              "trained": row["calls"][m["call"]]["target"] if m["sampled"] else None, "logprob_sum": None if m["logprobs"] is None else sum(m["logprobs"])}
         messages.append(f)
     rewards = {r["name"]: r["value"] for r in row["rewards"]}
@@ -166,7 +167,7 @@ def differs(want, got):
     for n, (w, g) in enumerate(zip(want["messages"], got["messages"])):
         if "parent" in w and w["parent"] != g["parent"]:
             return f"message {n}: its parent is {g['parent']}, not {w['parent']}"
-        for key in ("role", "content", "sampled", "tokens", "tool_call_id", "reasoning"):
+        for key in ("role", "content", "sampled", "tokens", "token_ids", "tool_call_id", "reasoning"):
             if w.get(key) not in (None, False) and w[key] != g[key]:
                 return f"message {n}: {key} is {g[key]!r}, not {w[key]!r}"
         if any(key in w and w[key] != g[key] for key in ("ids", "delta", "trained")):

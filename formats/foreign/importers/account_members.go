@@ -85,8 +85,8 @@ func (a *Account) fold(at *node) {
 
 var types = map[byte]string{'"': "text", '{': "object", '[': "list", 't': "bool", '0': "number"}
 
-var fates = []string{"read", "kept in metadata", "cannot be represented", "withheld: the name of a secret", "left out: about an end user", "unread",
-	"not looked at: the record is large"}
+var fates = []string{"read", "kept in metadata", "cannot be represented", "withheld: the name of a secret",
+	"left out: about an end user", "unread", "not looked at: the record is large"}
 
 func (f use) String() string {
 	var out []string

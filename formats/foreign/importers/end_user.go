@@ -11,12 +11,13 @@ import (
 // id, name or address: those of OpenTelemetry, Langfuse, Phoenix, LangSmith, LiteLLM and Datadog, and of
 // requests to OpenAI, Anthropic, Azure and Bedrock. It is the only list; import's version changes with it.
 var endUsers = strings.Fields(`
-	user usr enduser customer userid enduserid customerid useruuid customeruuid userhash useridentifier enduseridentifier
-	pseudoid safetyidentifier promptcachekey accountid accountuuid memberid personid visitorid anonymousid distinctid deviceid
-	installationid username userlogin login loginname nickname firstname lastname fullname givenname familyname surname
+	user usr enduser customer userid enduserid customerid useruuid customeruuid userhash useridentifier
+	enduseridentifier pseudoid safetyidentifier promptcachekey accountid accountuuid memberid personid visitorid
+	anonymousid distinctid deviceid installationid username userlogin login loginname nickname firstname lastname fullname givenname familyname surname
 	email useremail emailaddress mail phone phonenumber telephone mobile requestmetadata
-	ip ipv4 ipv6 ipaddr ipaddress clientip userip remoteip sourceip peerip realip xrealip remoteaddr remoteaddress remotehost
-	clientaddr clientaddress peeraddr peeraddress peername sourceaddr sourceaddress forwarded forwardedfor xforwardedfor macaddress
+	ip ipv4 ipv6 ipaddr ipaddress clientip userip remoteip sourceip peerip realip xrealip remoteaddr remoteaddress
+	remotehost clientaddr clientaddress peeraddr peeraddress peername sourceaddr sourceaddress forwarded forwardedfor
+	xforwardedfor macaddress
 	homeaddress postaladdress streetaddress billingaddress shippingaddress`)
 
 // people are names of which all that follows after a dot is about an end user, as in user.roles.
@@ -45,7 +46,8 @@ var ofEndUser = jsontext.NewNames(func(name string) aboutUser {
 		}
 	}
 	parts := strings.Split(name, ".")
-	if slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool { return slices.Contains(people, squash(part)) }) {
+	ofPeople := func(part string) bool { return slices.Contains(people, squash(part)) }
+	if slices.ContainsFunc(parts[:len(parts)-1], ofPeople) {
 		about = aboutOne
 	}
 	return about
@@ -69,7 +71,9 @@ func (r *Record) below(at scope, name string, v []byte) (below scope, named bool
 	if r.keeps(name) {
 		return scope{kept: true}, true
 	}
-	within := func(keep string) bool { return v[0] == '{' && strings.HasPrefix(keep, strings.TrimPrefix(name, "request.")+".") }
+	within := func(keep string) bool {
+		return v[0] == '{' && strings.HasPrefix(keep, strings.TrimPrefix(name, "request.")+".")
+	}
 	if r.Options != nil && slices.ContainsFunc(r.Keep, within) {
 		below.before = name + "."
 	}

@@ -47,7 +47,10 @@ func (f Format) ParsedBy(parse func(r *Record) ([]Item, error)) Format {
 }
 
 // Field is a name that --map NAME=COLUMN gives to a column of the source.
-type Field struct{ Name, Help string }
+type Field struct {
+	Name, Help string
+	Word       bool // --map gives it a word of the user's, not a column
+}
 
 // File is a file to import.
 type File struct {
