@@ -107,6 +107,9 @@ func Check(strict, loose []*Expected, got []Joined) (wrong []string) {
 		certain[e.name()] = e
 		may[e.name()] = e.Ambiguous
 	}
+	for _, e := range strict {
+		may[e.name()] = may[e.name()] || e.Ambiguous
+	}
 	todo := map[string]int{}
 	for _, e := range strict {
 		name := e.name()
