@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -82,8 +83,8 @@ func TestRecordingsAreImported(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	o := options("mem://recordings", spread(r, slices.Clone(lines), 5)...)
-	o.Format, o.Merge, o.MergeBy = own.Importer, convert.MergeCalls, "session"
+	o := options(filepath.Join(t.TempDir(), "out"), spread(r, slices.Clone(lines), 5)...)
+	o.Format, o.Merge, o.MergeBy, o.Auxiliary = own.Importer, convert.MergeCalls, "session", tree.AuxiliaryTrain
 	run(t, o)
 	tell(t, "with their attempts", callstest.CheckSessions(all, imported(t, o.Out.URI)))
 
@@ -91,10 +92,10 @@ func TestRecordingsAreImported(t *testing.T) {
 	for _, l := range log {
 		lines = append(lines, string(l.Line(nil)))
 	}
-	o = options("mem://recordings-alone", spread(r, lines, 3)...)
-	o.Format, o.Merge = own.Importer, convert.MergeCalls
+	o = options(filepath.Join(t.TempDir(), "out"), spread(r, lines, 3)...)
+	o.Format, o.Merge, o.Auxiliary = own.Importer, convert.MergeCalls, tree.AuxiliaryTrain
 	run(t, o)
-	tell(t, "without", callstest.Check(callstest.Expect(all, log, false), callstest.Expect(all, log, true), imported(t, o.Out.URI)))
+	tell(t, "without", callstest.Check(callstest.Expect(all, log, false), callstest.Expect(all, log, true), imported(t, o.Out.URI), true))
 }
 
 func tell(t *testing.T, how string, wrong []string) {
@@ -181,7 +182,7 @@ func TestALogBesideTheRecorder(t *testing.T) {
 	between := httptest.NewServer(log.handler(engine.URL()))
 	t.Cleanup(between.Close)
 	rec, err := recorder.New(recorder.Options{Settings: engines.Settings{Endpoints: []string{between.URL + "/v1"}, Backoff: time.Millisecond},
-		Defaults: apis.Defaults{Model: "policy"}, Target: "policy", TrainAuxiliary: true})
+		Defaults: apis.Defaults{Model: "policy"}, Target: "policy"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestALogBesideTheRecorder(t *testing.T) {
 		want[session] = row
 	}
 	between.Close() // all is written down
-	o := options("mem://beside", spread(rand.New(rand.NewPCG(1, 1)), log.lines, 4)...)
+	o := options(filepath.Join(t.TempDir(), "out"), spread(rand.New(rand.NewPCG(1, 1)), log.lines, 4)...)
 	o.Format, o.Merge, o.MergeBy = gateway.Calls, convert.MergeCalls, "session"
 	run(t, o)
 	got, err := callstest.Rows(t.Context(), o.Out.URI)

@@ -25,20 +25,21 @@ func TestRecordingsAreJoined(t *testing.T) {
 		apart = append(apart, x)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	t.Run("as they were sent", func(t *testing.T) { joins(t, r, sent, 0) })
-	t.Run("as the rows have them", func(t *testing.T) { joins(t, r, apart, 0) })
+	t.Run("as they were sent", func(t *testing.T) { joins(t, r, sent, 0, true) })
+	t.Run("as the rows have them", func(t *testing.T) { joins(t, r, apart, 0, true) })
 }
 
 // TestJoinedAttempts joins the calls of random attempts. COUNT is how many logs.
 func TestJoinedAttempts(t *testing.T) {
 	count, _ := strconv.Atoi(os.Getenv("COUNT"))
 	if count == 0 {
-		count = 60
+		count = 40
 	}
 	for seed := range uint64(count) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		shape := callstest.Shape{Examples: 1 + r.IntN(3), Attempts: 1 + r.IntN(4), Calls: 1 + r.IntN(14), Words: []int{2, 5, 30, 1000}[r.IntN(4)]}
-		joins(t, r, callstest.Attempts(r, shape), r.IntN(3))
+		train := r.IntN(2) == 0
+		joins(t, r, callstest.Attempts(r, shape, train), r.IntN(3), train)
 		if t.Failed() {
 			t.Fatalf("seed %d, %+v", seed, shape)
 		}
@@ -47,7 +48,7 @@ func TestJoinedAttempts(t *testing.T) {
 
 // joins joins the calls of attempts with and without their names, and holds what comes to the recorded
 // trees. Without names about so many of twenty calls are missing.
-func joins(t *testing.T, r *rand.Rand, all []*callstest.Recorded, missing int) {
+func joins(t *testing.T, r *rand.Rand, all []*callstest.Recorded, missing int, train bool) {
 	t.Helper()
 	var log, some []*callstest.Logged
 	for _, x := range all {
@@ -67,16 +68,16 @@ func joins(t *testing.T, r *rand.Rand, all []*callstest.Recorded, missing int) {
 		return list
 	}
 	strict, loose := callstest.Expect(all, some, false), callstest.Expect(all, some, true)
-	got, _, err := callstest.Join(t.Context(), shuffle(log), true, calls.Options{Dir: t.TempDir(), Memory: 1 << 20, Train: true})
+	got, _, err := callstest.Join(t.Context(), shuffle(log), true, calls.Options{Train: train, Dir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	report(t, "with their attempts", callstest.CheckSessions(all, got))
-	got, counts, err := callstest.Join(t.Context(), shuffle(some), false, calls.Options{Dir: t.TempDir(), Memory: 1 << 20, Train: true})
+	got, counts, err := callstest.Join(t.Context(), shuffle(some), false, calls.Options{Train: train, Dir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	report(t, "without", callstest.Check(strict, loose, got))
+	report(t, "without", callstest.Check(strict, loose, got, train))
 	classed := 0
 	for _, c := range got {
 		if c.Class != "" {

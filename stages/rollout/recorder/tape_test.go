@@ -18,6 +18,8 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
+	joining "github.com/rollmill/rollmill/pipelines/convert/calls"
+	"github.com/rollmill/rollmill/pipelines/convert/calls/callstest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
@@ -95,6 +97,14 @@ func outlines(rec recorder.Record) (out []string) {
 // checkRow holds a record, as a row, to what every dataset must keep.
 func checkRow(t *testing.T, rec recorder.Record) {
 	t.Helper()
+	if row := validRow(t, rec); len(row.Calls) > 0 {
+		checkCalls(t, row)
+	}
+}
+
+// validRow holds the row of a record to what every row must be.
+func validRow(t *testing.T, rec recorder.Record) formats.Trajectory {
+	t.Helper()
 	row := formats.Trajectory{TrajectoryID: "t", Run: "r", ExampleID: "e", Example: "{}", Status: outcomes.StatusOK, StopReason: outcomes.StopDone,
 		Messages: rec.Messages, Calls: rec.Calls, ToolSets: rec.ToolSets, TokenSource: rec.TokenSource}
 	for i := range row.Calls {
@@ -109,6 +119,26 @@ func checkRow(t *testing.T, rec recorder.Record) {
 	row.SetPayloadDigest()
 	for _, p := range validate.Trajectory(&row) {
 		t.Errorf("as a row: %v", p)
+	}
+	return row
+}
+
+// checkCalls takes a recorded row apart into its calls, and joins them again.
+func checkCalls(t *testing.T, row formats.Trajectory) {
+	t.Helper()
+	apart, err := callstest.Explode("t", &row, 1)
+	if err != nil {
+		t.Errorf("as calls: %v", err)
+		return
+	}
+	callstest.Marked(apart)
+	slices.Reverse(apart.Calls)
+	got, _, err := callstest.Join(t.Context(), apart.Calls, true, joining.Options{Train: true, Dir: t.TempDir(), Memory: 1 << 20})
+	if slices.Reverse(apart.Calls); err != nil {
+		t.Errorf("as calls: %v", err)
+	}
+	for _, wrong := range callstest.CheckSessions([]*callstest.Recorded{apart}, got) {
+		t.Errorf("as calls: %s", wrong)
 	}
 }
 

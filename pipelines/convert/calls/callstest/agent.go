@@ -25,13 +25,13 @@ type Shape struct {
 
 // Attempts returns the attempts of random agents: they go on, ask again, ask several things at once, edit
 // and shorten what was said, use sub-agents, and fail. The same random numbers give the same attempts.
-func Attempts(r *rand.Rand, s Shape) (out []*Recorded) {
+func Attempts(r *rand.Rand, s Shape, train bool) (out []*Recorded) {
 	for e := range s.Examples {
 		for a := range s.Attempts {
 			agent := newAgent(r, s, fmt.Sprintf("e%d-%d", e, a), e)
 			agent.now = int64(r.IntN(50))*1000 + int64(len(out))
 			agent.run(1 + r.IntN(s.Calls))
-			out = append(out, Record(agent.name, agent.calls))
+			out = append(out, Record(agent.name, agent.calls, train))
 		}
 	}
 	return out

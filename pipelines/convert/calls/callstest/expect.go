@@ -23,7 +23,7 @@ type Expected struct {
 }
 
 // Row is the trajectory.
-func (x *Expected) Row() formats.Trajectory { return Replay(x.Calls) }
+func (x *Expected) Row(train bool) formats.Trajectory { return Replay(x.Calls, train) }
 
 // Expect returns the conversations of a log that has some of the calls of recorded attempts. It looks
 // at the recorded trees: what a call continues, and whose beginnings and answers are equal. What agents

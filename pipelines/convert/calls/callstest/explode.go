@@ -56,6 +56,7 @@ func (n *node) answer() *node {
 // asked a prompt that nobody answered, if there is one, else that of the next call. An error says why
 // no order of its calls gives the row.
 func Explode(attempt string, t *formats.Trajectory, base int64) (*Recorded, error) {
+	t = withoutPassing(t)
 	r := &Recorded{Attempt: attempt, Row: *t, ends: make([]*node, len(t.Calls)), first: map[*node]int{}}
 	r.Row.Candidates = ofRecorder(t.Candidates)
 	if len(r.Row.Candidates) == 0 { // of a run that trains all answers
@@ -76,12 +77,49 @@ func Explode(attempt string, t *formats.Trajectory, base int64) (*Recorded, erro
 			row.StartedAt = base + int64(k)
 		}
 	}
-	again := Replay(r.Calls)
+	again := Replay(r.Calls, true)
 	r.Row.SetTotals()
 	if d := Difference(&again, &r.Row); d != "" {
 		return nil, fmt.Errorf("its calls do not give it again: %s\nagain:\n%srecorded:\n%s", d, Outline(&again), Outline(&r.Row))
 	}
 	return r, nil
+}
+
+// withoutPassing returns a trajectory without the calls that asked no model to answer, such as those that
+// count tokens: they have neither an answer nor an error.
+func withoutPassing(t *formats.Trajectory) *formats.Trajectory {
+	asked := make([]bool, len(t.Calls))
+	for i := range t.Calls {
+		asked[i] = t.Calls[i].Error != ""
+	}
+	for _, m := range t.Messages {
+		if m.Sampled {
+			asked[m.Call] = true
+		}
+	}
+	for _, c := range ofRecorder(t.Candidates) {
+		asked[*c.Call] = true
+	}
+	if !slices.Contains(asked, false) {
+		return t
+	}
+	out := *t
+	out.Calls, out.Messages, out.Candidates = nil, slices.Clone(t.Messages), ofRecorder(t.Candidates)
+	index := make([]int32, len(asked))
+	for i, call := range t.Calls {
+		if index[i] = int32(len(out.Calls)); asked[i] {
+			out.Calls = append(out.Calls, call)
+		}
+	}
+	for i := range out.Messages {
+		if m := &out.Messages[i]; m.Sampled {
+			m.Call = index[m.Call]
+		}
+	}
+	for i := range out.Candidates {
+		out.Candidates[i].Call = new(index[*out.Candidates[i].Call])
+	}
+	return &out
 }
 
 // ofRecorder returns the candidates that the recorder put aside, and not those of the agent.
@@ -289,7 +327,7 @@ func (r *Recorded) logged(index int) *Logged {
 		m := n.Message
 		m.PromptDeltaIDs = chat.PromptIDs(r.Row.Messages, int(m.Parent), &m)
 		m.Parent, m.Call, m.PrefixBreak, m.Branch = int32(end), 0, "", map[bool]string{true: tree.BranchChoice}[k > 0]
-		if len(m.TokenIDs) > 0 || len(m.Logprobs) > 0 {
+		if call.Target {
 			t.TokenSource = r.Row.TokenSource
 		}
 		t.Messages = append(t.Messages, m)

@@ -98,7 +98,7 @@ func explained(what, d string, got, want *formats.Trajectory) string {
 // Check returns what is wrong with a log that was joined without attempts, given what is expected if
 // answers are distinguished by all that they have, and if they are not. Where both say the same, that must
 // be; else only the calls that may be ambiguous may be so.
-func Check(strict, loose []*Expected, got []Joined) (wrong []string) {
+func Check(strict, loose []*Expected, got []Joined, train bool) (wrong []string) {
 	by, certain, may := map[string]*Joined{}, map[string]*Expected{}, map[string]bool{}
 	for i := range got {
 		by[strings.Join(sorted(marks(&got[i].Row)), " ")] = &got[i]
@@ -124,7 +124,7 @@ func Check(strict, loose []*Expected, got []Joined) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("[%s] is no conversation", name))
 			continue
 		}
-		row := e.Row()
+		row := e.Row(train)
 		switch {
 		case e.Ambiguous != (g.Class == outcomes.FailAmbiguousMerge):
 			wrong = append(wrong, fmt.Sprintf("[%s] is of class %q, ambiguous %v", name, g.Class, e.Ambiguous))
@@ -170,8 +170,7 @@ func sorted(list []string) []string {
 // marks returns the names of a row's calls.
 func marks(t *formats.Trajectory) (out []string) {
 	for _, c := range t.Calls {
-		_, mark, _ := strings.Cut(c.Function, "|")
-		out = append(out, mark)
+		out = append(out, c.Function[strings.LastIndexByte(c.Function, '|')+1:])
 	}
 	return out
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Recordings returns the attempts of testdata/calls, which the recorder recorded: their calls with the
-// prompts as the agents sent them, and their rows.
+// prompts as the agents sent them, and their rows, in which auxiliary calls train.
 func Recordings(folder fs.FS) (out []*Recorded, err error) {
 	calls, err := read(folder, "calls.jsonl.gz")
 	if err != nil {
@@ -45,7 +45,7 @@ func Recordings(folder fs.FS) (out []*Recorded, err error) {
 	}
 	for _, row := range recorded {
 		attempt := jsonMember(row.Metadata, Session)
-		r := Record(attempt, byAttempt[attempt])
+		r := Record(attempt, byAttempt[attempt], true)
 		if d := Difference(&r.Row, &row); d != "" {
 			return nil, fmt.Errorf("%s: walking its calls does not give the row that was recorded: %s", attempt, d)
 		}

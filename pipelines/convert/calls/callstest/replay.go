@@ -10,18 +10,21 @@ import (
 )
 
 // Replay returns what the recorder writes of an attempt that makes these calls: each prompt enters the
-// tree when its call begins, and each answer when it ends.
-func Replay(calls []*Logged) formats.Trajectory {
-	t, _ := replay(calls)
+// tree when its call begins, and each answer when it ends. Auxiliary calls train if train is set.
+func Replay(calls []*Logged, train bool) formats.Trajectory {
+	t, ends := replay(calls)
+	if !train {
+		tree.SkipAuxiliary(t.Messages, t.Calls, ends)
+	}
 	t.Messages, t.Candidates = tree.SplitAlternatives(t.Messages, t.Calls)
 	t.SetTotals()
 	return t
 }
 
 // Record returns the attempt that makes these calls, as the recorder writes it.
-func Record(attempt string, calls []*Logged) *Recorded {
+func Record(attempt string, calls []*Logged, train bool) *Recorded {
 	whole, ends := replay(calls)
-	r := &Recorded{Attempt: attempt, Row: Replay(calls), Calls: calls, first: map[*node]int{}}
+	r := &Recorded{Attempt: attempt, Row: Replay(calls, train), Calls: calls, first: map[*node]int{}}
 	for _, m := range whole.Messages {
 		n := &node{attempt: attempt, Message: m}
 		if m.Parent >= 0 {
