@@ -77,7 +77,13 @@ func (c *comparison) attempt(m *matched) {
 			}
 			c.compare(f.name, f.check, [2]bool{f.has(a), f.has(b)}, func() bool { return f.same(a, b) }, sort, func() [2]string {
 				says := f.says(a, b)
-				return [2]string{a.place() + says[0], b.place() + says[1]}
+				for side, x := range [2]*item{a, b} {
+					if !f.has(x) {
+						says[side] = "nothing"
+					}
+					says[side] = x.place() + says[side]
+				}
+				return says
 			})
 		}
 	}
@@ -112,7 +118,7 @@ func (c *comparison) missing(m *matched, side, i int) {
 		return
 	}
 	var says [2]string
-	says[side], says[1-side] = x.place()+differing(x.text()+x.calls(), "")[0], "nothing"
+	says[side], says[1-side] = x.place()+differing(strings.TrimSpace(x.text()+" "+x.calls()), "")[0], "nothing"
 	c.compare(name, check, [2]bool{side == 0, side == 1}, nil, sort, func() [2]string { return says })
 }
 

@@ -51,9 +51,9 @@ func list[T any](name, check string, of func(*item) []T, same func(x, y T) bool)
 		}}
 }
 
-// from says how long a list is and how it goes on from element n.
+// from says how long a list is and what it has from element n on.
 func from[T any](list []T, n int) string {
-	return strings.Trim(fmt.Sprintf("%d, from %d on %v", len(list), n, list[n:min(len(list), n+3)]), "[]")
+	return fmt.Sprintf("%d, those from %d on are %v", len(list), n, list[n:min(len(list), n+3)])
 }
 
 // text is the facet of what a message says.

@@ -25,6 +25,7 @@ const (
 const (
 	nobody  = -1
 	several = -2 // more than one row may be it
+	twice   = -3 // more than one row has the id
 )
 
 // joiner finds which rows of two datasets are records of one attempt. It holds a few bytes of each in memory,
@@ -113,65 +114,81 @@ func field(t *formats.Trajectory, name string) string {
 	return ""
 }
 
-// join joins the rows that were added.
+// join joins the rows that were added, and then marks those that are left and for which several are.
 func (j *joiner) join() error {
-	var key []byte
-	var rows [2][]int64
-	own := false
-	for r, err := range j.keys.Sorted() {
-		if err != nil {
-			return err
-		}
-		if string(key) != string(r.Key) {
-			j.run(key, rows, own)
-			if len(key) > 0 && key[0] != r.Key[0] {
+	for _, run := range []func(byte, [2][]int64, bool){j.vote, j.left} {
+		var key []byte
+		var rows [2][]int64
+		own := false
+		end := func(next byte) {
+			if len(key) == 0 {
+				return
+			}
+			left, alone := j.free(rows)
+			if alone || key[0] != byPrompt || len(left[0])+len(left[1]) > 2 {
+				run(key[0], left, own)
+			}
+			if key[0] != next {
 				j.resolve(key[0])
 			}
-			key, rows, own = append(key[:0], r.Key...), [2][]int64{rows[0][:0], rows[1][:0]}, false
 		}
-		side := r.Value[0]
-		n, _ := binary.Varint(r.Value[2:])
-		rows[side], own = append(rows[side], n), own || r.Value[1] == 1
-	}
-	if j.run(key, rows, own); len(key) > 0 {
-		j.resolve(key[0])
+		for r, err := range j.keys.Sorted() {
+			if err != nil {
+				return err
+			}
+			if string(key) != string(r.Key) {
+				end(r.Key[0])
+				key, rows, own = append(key[:0], r.Key...), [2][]int64{rows[0][:0], rows[1][:0]}, false
+			}
+			n, _ := binary.Varint(r.Value[2:])
+			rows[r.Value[0]], own = append(rows[r.Value[0]], n), own || r.Value[1] == 1
+		}
+		end(byPrompt + 1)
 	}
 	return nil
 }
 
-// run sees all rows that have a key. Those of one prompt are joined if no other row has it.
-func (j *joiner) run(key []byte, rows [2][]int64, own bool) {
-	alone := true
+// free returns the rows of a key that are joined with none, and whether one row of each dataset has it.
+func (j *joiner) free(rows [2][]int64) (left [2][]int64, alone bool) {
 	for side, list := range rows {
 		slices.Sort(list)
-		list = slices.Compact(list)
-		alone = alone && len(list) == 1
-		rows[side] = slices.DeleteFunc(list, func(n int64) bool { return j.with[side][n] >= 0 })
+		rows[side] = slices.Compact(list)
 	}
+	alone = len(rows[0]) == 1 && len(rows[1]) == 1
+	for side, list := range rows {
+		left[side] = slices.DeleteFunc(list, func(n int64) bool { return j.with[side][n] >= 0 || j.with[side][n] == twice })
+	}
+	return left, alone
+}
+
+// vote sees the rows of a key that are left, and whether it is an own id or what a row says.
+func (j *joiner) vote(level byte, rows [2][]int64, own bool) {
 	switch a, b := rows[0], rows[1]; {
 	case len(a) == 0 || len(b) == 0 || !own:
 	case len(a) == 1 && len(b) == 1:
-		if alone || key[0] != byPrompt {
-			j.votes[[2]int64{a[0], b[0]}]++
-		}
-	case key[0] != byAnswers:
-		j.unsure(rows)
+		j.votes[[2]int64{a[0], b[0]}]++
+	case level == byID:
+		j.mark(rows, twice)
 	}
 }
 
-// unsure marks rows that several may be joined with.
-func (j *joiner) unsure(rows [2][]int64) {
+// left is vote once all others are joined.
+func (j *joiner) left(level byte, rows [2][]int64, own bool) {
+	if len(rows[0]) > 0 && len(rows[1]) > 0 && len(rows[0])+len(rows[1]) > 2 && own && level != byAnswers {
+		j.mark(rows, several)
+	}
+}
+
+func (j *joiner) mark(rows [2][]int64, as int64) {
 	for side, list := range rows {
 		for _, n := range list {
-			if j.with[side][n] == nobody {
-				j.with[side][n] = several
-			}
+			j.with[side][n] = as
 		}
 	}
 }
 
-// vote is the partner that most keys of a row name.
-type vote struct {
+// choice is the partner that most keys of a row name.
+type choice struct {
 	row  int64
 	n    int
 	tied bool
@@ -179,13 +196,13 @@ type vote struct {
 
 // resolve joins the rows that are each other's only choice, or of answers their first.
 func (j *joiner) resolve(level byte) {
-	best := [2]map[int64]vote{{}, {}}
+	best := [2]map[int64]choice{{}, {}}
 	for pair, n := range j.votes {
 		for side := range best {
 			v, known := best[side][pair[side]]
 			switch {
 			case !known || level == byAnswers && n > v.n:
-				v = vote{row: pair[1-side], n: n}
+				v = choice{row: pair[1-side], n: n}
 			case level != byAnswers || n == v.n:
 				v.tied = true
 			}
@@ -193,9 +210,7 @@ func (j *joiner) resolve(level byte) {
 		}
 	}
 	for a, v := range best[0] {
-		if w := best[1][v.row]; w.row != a || v.tied || w.tied {
-			j.unsure([2][]int64{{a}, {v.row}})
-		} else {
+		if w := best[1][v.row]; w.row == a && !v.tied && !w.tied {
 			j.with[0][a], j.with[1][v.row], j.level[a] = v.row, a, level
 		}
 	}

@@ -31,7 +31,7 @@ type Options struct {
 	Memory      int64  // bytes, beyond which temporary files are used; 0 for the default
 }
 
-const memory = 256 << 20
+const memory = 128 << 20
 
 // Facts are what was compared.
 type Facts struct {
@@ -179,7 +179,8 @@ func (c *comparison) pair(level byte) {
 
 // alone counts a row that is joined with none.
 func (c *comparison) alone(side int, r row, why int64) {
-	sort := map[int64]string{nobody: "without a counterpart", several: "that may be several rows of the other record"}[why]
+	sort := map[int64]string{nobody: "without a counterpart", several: "that may be several rows of the other record",
+		twice: "with an id that several rows of a record have"}[why]
 	c.unjoined[side].Add(&validate.Row{Number: r.Number, TrajectoryID: r.TrajectoryID}, sort, "%s", sort)
 }
 

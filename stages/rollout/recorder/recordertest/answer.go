@@ -14,6 +14,7 @@ import (
 
 // turn is one answer before it is written out.
 type turn struct {
+	id      string
 	q       Request
 	fault   Fault
 	model   string
@@ -76,6 +77,7 @@ func (e *Engine) sample(q Request, fault Fault) turn {
 	}
 	e.mu.Lock()
 	e.log = append(e.log, t.sample)
+	t.id = fmt.Sprint("chatcmpl-", len(e.log))
 	e.mu.Unlock()
 	return t
 }
@@ -92,7 +94,7 @@ type object = map[string]any
 
 func (e *Engine) body(turns ...turn) []byte {
 	t := turns[0]
-	top := object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": t.model,
+	top := object{"id": t.id, "object": "chat.completion", "created": 1, "model": t.model,
 		"service_note": "unknown field",
 		"usage":        usage(turns...)}
 	choices := []object{}

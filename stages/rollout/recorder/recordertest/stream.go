@@ -38,7 +38,7 @@ func (e *Engine) stream(w http.ResponseWriter, r *http.Request, t turn) {
 
 func (e *Engine) chunks(t turn) (out []object) {
 	chunk := func(delta object, finish any, from, to int) object {
-		top := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": t.model,
+		top := object{"id": t.id, "object": "chat.completion.chunk", "created": 1, "model": t.model,
 			"service_note": "unknown field"}
 		c := object{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": nil}
 		if to > from {
@@ -61,7 +61,7 @@ func (e *Engine) chunks(t turn) (out []object) {
 	}
 	out = append(out, chunk(object{}, t.finish(), 0, 0))
 	if strings.Contains(string(t.q.Fields["stream_options"]), `"include_usage":true`) {
-		out = append(out, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": t.model, "choices": []any{},
+		out = append(out, object{"id": t.id, "object": "chat.completion.chunk", "model": t.model, "choices": []any{},
 			"usage": usage(t)})
 	}
 	return out
