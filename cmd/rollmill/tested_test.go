@@ -32,7 +32,7 @@ type testedHarness struct {
 	Container      string // a test of stages/rollout/agents/harbor
 }
 
-// testedTrainer is a line of testdata/matrix/trainers.jsonl. A check is a script
+// testedTrainer is a line of testdata/matrix/trainers.jsonl, or of readers.jsonl, whose form is import's. A check is a script
 // that CI runs, perhaps with one of its functions, or a Go package with a test.
 type testedTrainer struct {
 	tested
@@ -113,6 +113,11 @@ func testedPage(t *testing.T) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s: %s | %s |\n", r.columns(t, r.Name), r.Form, r.By, by, r.Does, strings.Join(checks, ", "))
 	}
+	b.WriteString(testedReaders)
+	for _, r := range readMatrix[testedTrainer](t, "readers.jsonl") {
+		by := map[bool]string{true: "its code", false: "its schema"}[r.Code]
+		fmt.Fprintf(&b, "| %s | %s | %s: %s | `%s` |\n", r.columns(t, r.Name), r.Form, by, r.Does, strings.Join(r.Checks, "`, `"))
+	}
 	b.WriteString("\n<!-- Generated from testdata/matrix: `make docs` rewrites it. -->\n")
 	return b.String()
 }
@@ -126,7 +131,7 @@ func quoted(test string) string {
 
 const testedHead = `# What is tested
 
-See which harnesses and trainers Rollmill was tested with, and which test proves it.
+See which harnesses, trainers and logs Rollmill was tested with, and which test proves it.
 
 ## Harnesses
 
@@ -155,6 +160,16 @@ conversations with rewards, *samples* and *sequences* have token ids, *preferenc
 |---|---|---|---|---|---|---|
 `
 
+const testedReaders = `
+## Logs and recordings
+
+What import reads of these was compared with what the same calls were, in every CI run. "its code" means that the program itself wrote
+the files, "its schema" that they are written to its documentation. Files of other formats are in ` + "`testdata/importers`" + `.
+
+| source | lock | passed | format | compared | tests |
+|---|---|---|---|---|---|
+`
+
 // TestTestedChecksRun: each test on the page exists, and CI runs it.
 func TestTestedChecksRun(t *testing.T) {
 	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
@@ -173,7 +188,7 @@ func TestTestedChecksRun(t *testing.T) {
 			t.Errorf("%s by %s has no test", h.Name, h.Protocol)
 		}
 	}
-	for _, r := range readMatrix[testedTrainer](t, "trainers.jsonl") {
+	for _, r := range append(readMatrix[testedTrainer](t, "trainers.jsonl"), readMatrix[testedTrainer](t, "readers.jsonl")...) {
 		for _, check := range r.Checks {
 			if err := checkRuns(t, check); err != "" {
 				t.Errorf("%s, %s: %s", r.Name, r.Form, err)
