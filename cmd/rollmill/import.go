@@ -90,7 +90,7 @@ work. "Every night" in rollmill help importing says what becomes of late calls.
 
   rollmill import --from chat --in conversations.jsonl --out data/imported
   rollmill import --from chat --in 'data/*.parquet' --map messages=dialog --map reward=score --out data/imported
-  rollmill import --from atif --in jobs/run-7 --check
+  rollmill import --from harbor --in jobs/run-7 --check
   rollmill import --from chat --in 'calls/*.jsonl' --merge calls --merge-by session_id --out data/imported
   rollmill import --from litellm --in s3://bucket/logs --merge calls --new --root runs/traces
 

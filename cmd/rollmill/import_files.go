@@ -78,7 +78,7 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]conve
 	}
 	if o, err := parent.Stat(ctx, name); err == nil {
 		files := []convert.File{importFile(parent, o)}
-		return files, companions(ctx, parent, format.Companions, files)
+		return files, companions(ctx, parent, format, files)
 	} else if !errors.Is(err, storage.ErrNotExist) && name != "" {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]conve
 	}
 	return list(ctx, bucket, uri, format, func(key string) bool {
 		return !hidden(key) && slices.Contains(format.Extensions, records.Extension(key)) &&
-			(format.Skip == nil || !format.Skip(path.Base(key)))
+			(format.Skip == nil || !format.Skip(key))
 	})
 }
 
@@ -122,12 +122,12 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		return nil, fault.Invalid(storage.Redact(uri), hint, errNoFiles, "no file to import")
 	}
 	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, companions(ctx, b, format.Companions, files)
+	return files, companions(ctx, b, format, files)
 }
 
-// companions gives each file those beside it that match a pattern.
-func companions(ctx context.Context, b *storage.Bucket, pattern string, files []convert.File) error {
-	if pattern == "" {
+// companions gives each file those beside it that are its companions.
+func companions(ctx context.Context, b *storage.Bucket, format *importers.Format, files []convert.File) error {
+	if format.Companions == "" {
 		return nil
 	}
 	siblings := map[string][]convert.File{}
@@ -135,8 +135,13 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 		if err != nil {
 			return err
 		}
-		if ok, _ := path.Match(pattern, path.Base(o.Key)); ok {
-			siblings[path.Dir(o.Key)] = append(siblings[path.Dir(o.Key)], importFile(b, o))
+		for folder := path.Dir(o.Key); ; folder = path.Dir(folder) {
+			if format.IsCompanion(convert.Below(folder, o.Key)) {
+				siblings[folder] = append(siblings[folder], importFile(b, o))
+			}
+			if folder == "." {
+				break
+			}
 		}
 	}
 	for i := range files {

@@ -44,6 +44,7 @@ var Importers = []importers.Format{
 	gateway.LiteLLM,
 	gateway.Calls,
 	openenv.Importer,
+	harbor.Importer,
 }
 
 // Exporters lists every format, in the order in which backend file writes those

@@ -56,7 +56,7 @@ type File struct {
 
 	Open func(ctx context.Context) (Content, error)
 
-	Companions []File // in the same folder, see importers.Format; in the order of their names
+	Companions []File // beside it, see importers.Format.IsCompanion; in the order of their names
 }
 
 // Content is an open file.

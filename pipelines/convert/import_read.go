@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 
@@ -63,19 +64,34 @@ func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Wei
 // companions returns the companions of a file, to be read when they are needed.
 func (f *File) companions(ctx context.Context) (out []importers.Companion) {
 	for _, c := range f.Companions {
-		out = append(out, importers.Companion{Name: path.Base(c.Name), Read: func() ([]byte, error) { return c.read(ctx) }})
+		out = append(out, importers.Companion{Name: Below(path.Dir(f.Name), c.Name), Read: func() ([]byte, error) { return c.read(ctx) },
+			Head: func(limit int64) ([]byte, int64, error) { return c.head(ctx, limit) }})
 	}
 	return out
 }
 
+// Below returns the path of a file from a folder that holds it; "." is the one of all names.
+func Below(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return strings.TrimPrefix(name, folder+"/")
+}
+
 func (f *File) read(ctx context.Context) ([]byte, error) {
+	data, size, err := f.head(ctx, importers.MaxDocument)
+	if err == nil && size > importers.MaxDocument {
+		return nil, fmt.Errorf("%q has %d bytes; at most %d MiB are read", f.URI, size, importers.MaxDocument>>20)
+	}
+	return data, err
+}
+
+func (f *File) head(ctx context.Context, limit int64) ([]byte, int64, error) {
 	content, err := f.Open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer content.Close() // read only: nothing is lost
-	if content.Size() > importers.MaxDocument {
-		return nil, fmt.Errorf("%q has %d bytes; at most %d MiB are read", f.URI, content.Size(), importers.MaxDocument>>20)
-	}
-	return io.ReadAll(io.LimitReader(io.NewSectionReader(content, 0, content.Size()), importers.MaxDocument))
+	data, err := io.ReadAll(io.NewSectionReader(content, 0, min(content.Size(), limit)))
+	return data, content.Size(), err
 }

@@ -33,7 +33,7 @@ MAKERS = [
 ]
 # The importer of each folder. The check fails if an importer is neither here nor in EXPORTED.
 IMPORTERS = {
-    "art": "art", "atif": "atif", "gym": "nemo-gym", "inspect": "rows", "nat": "nat", "openenv": "openenv", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
+    "art": "art", "atif": "atif", "gym": "nemo-gym", "harbor": "harbor", "inspect": "rows", "nat": "nat", "openenv": "openenv", "otel": "otel", "public": "chat", "sharegpt": "sharegpt",
     "sts": "sts", "tokens": "tokens", "trl": "chat", "verifiers": "verifiers",
 }
 # The exported file of importers that have no folder, and the facts of a message in it.

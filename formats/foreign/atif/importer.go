@@ -51,8 +51,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	return out, nil
 }
 
-// Trajectory converts one document, which is valid JSON. What it loses is recorded in r.
-func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
+// Trajectory converts one document, which is valid JSON, and those that continue it: each begins another root. What it
+// loses is recorded in r.
+func Trajectory(r *importers.Record, doc []byte, continuations ...[]byte) (x importers.Item) {
 	o := jsontext.ParseObject(doc)
 	minor := versionOf(o)
 	x.Row.TrajectoryID = must.Text("trajectory_id", o.Get("trajectory_id"))
@@ -61,6 +62,9 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
 	}
 	b := &builder{record: r, own: jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"}
 	b.trajectory(o, "")
+	for _, doc := range continuations {
+		b.continuation(jsontext.ParseObject(doc))
+	}
 	for key, v := range jsontext.Members(doc) {
 		switch string(key) {
 		case "steps", "subagent_trajectories", "trajectory_id":
@@ -75,7 +79,16 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item) {
 			b.Meta.Add(string(key), v)
 		}
 	}
-	rewards(&x.Row, o)
+	extra := jsontext.ParseObject(o.Get("extra"))
+	list := jsontext.ParseObject(extra.Get("rewards"))
+	if list == nil {
+		list = jsontext.ParseObject(jsontext.ParseObject(extra.Get("verifier_result")).Get("rewards"))
+	}
+	if x.Row.Reward = must.Number("extra.reward", extra.Get("reward")); x.Row.Reward == nil {
+		final := jsontext.ParseObject(jsontext.ParseObject(o.Get("final_metrics")).Get("extra"))
+		x.Row.Reward = must.Number("final_metrics.extra.reward", final.Get("reward"))
+	}
+	Rewards(&x.Row, "extra.rewards.", list)
 	if b.own {
 		readOwn(r, &x, o.Get("extra"))
 	}
@@ -91,8 +104,8 @@ func versionOf(o jsontext.Object) (minor int) {
 	text := jsontext.Unquote(v)
 	switch {
 	case len(v) == 0 && o.Has("trial_name"):
-		must.Fail("schema_version is missing: this is the result of a Harbor trial; its trajectory is " +
-			"agent/trajectory.json beside it")
+		must.Fail("schema_version is missing: this is the result of a Harbor trial, " +
+			"which format harbor reads with the trajectory beside it")
 	case len(v) == 0:
 		must.Fail("schema_version is missing: it is not an ATIF document")
 	case !strings.HasPrefix(text, "ATIF-v1."):
@@ -190,23 +203,11 @@ func ownCall(r *importers.Record, o jsontext.Object, m *formats.Message, call *f
 	}
 }
 
-// rewards reads the reward that some programs keep in a trajectory's extra or in
-// that of its final metrics: "reward", and a number for each component in
-// "rewards" or in "verifier_result". Without a total, a single component is the total; several
-// have none, since ATIF does not say how they add up.
-func rewards(row *formats.Trajectory, o jsontext.Object) {
-	extra := jsontext.ParseObject(o.Get("extra"))
-	list := jsontext.ParseObject(extra.Get("rewards"))
-	if list == nil {
-		list = jsontext.ParseObject(jsontext.ParseObject(extra.Get("verifier_result")).Get("rewards"))
-	}
-	row.Reward = must.Number("extra.reward", extra.Get("reward"))
-	if row.Reward == nil {
-		final := jsontext.ParseObject(jsontext.ParseObject(o.Get("final_metrics")).Get("extra"))
-		row.Reward = must.Number("final_metrics.extra.reward", final.Get("reward"))
-	}
+// Rewards adds a number for each component of a reward; field comes before their names in errors. Without a total, the
+// one named reward or a single component is the total; several have none, since ATIF does not say how they add up.
+func Rewards(row *formats.Trajectory, field string, list jsontext.Object) {
 	for _, c := range list {
-		row.Rewards = append(row.Rewards, formats.NamedReward{Name: c.Key, Value: must.Number("extra.rewards."+c.Key, c.Raw)})
+		row.Rewards = append(row.Rewards, formats.NamedReward{Name: c.Key, Value: must.Number(field+c.Key, c.Raw)})
 		if c.Key == "reward" && row.Reward == nil {
 			row.Reward = row.Rewards[len(row.Rewards)-1].Value
 		}

@@ -221,6 +221,15 @@ func (b *builder) trajectory(o jsontext.Object, branch string) (first int) {
 	return first
 }
 
+// continuation adds a document that goes on from those before it: another root, which may begin with copies.
+func (b *builder) continuation(o jsontext.Object) {
+	versionOf(o)
+	first := b.trajectory(o, importers.BranchHistory)
+	o.Drop("steps")
+	o.Drop("subagent_trajectories")
+	b.Meta.OfMessage(max(first, 0), "continuation", o.Bytes())
+}
+
 func (b *builder) subagent(doc []byte) {
 	o := jsontext.ParseObject(doc)
 	if o == nil {

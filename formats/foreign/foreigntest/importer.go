@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,13 +63,17 @@ func importerFile(f importers.Format, path string, data []byte, o *importers.Opt
 	if f.Companions == "" {
 		return out
 	}
-	names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), f.Companions)) // sorted
-	for _, name := range names {
-		if name != path {
-			out.Companions = append(out.Companions,
-				importers.Companion{Name: filepath.Base(name), Read: func() ([]byte, error) { return os.ReadFile(name) }})
+	folder := filepath.Dir(path)
+	_ = fs.WalkDir(os.DirFS(folder), ".", func(name string, e fs.DirEntry, err error) error { // sorted
+		if file := filepath.Join(folder, name); err == nil && !e.IsDir() && f.IsCompanion(name) && file != filepath.Clean(path) {
+			out.Companions = append(out.Companions, importers.Companion{Name: name, Read: func() ([]byte, error) { return os.ReadFile(file) },
+				Head: func(limit int64) ([]byte, int64, error) {
+					data, err := os.ReadFile(file)
+					return data[:min(len(data), int(limit))], int64(len(data)), err
+				}})
 		}
-	}
+		return nil
+	})
 	return out
 }
 

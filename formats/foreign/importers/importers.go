@@ -10,6 +10,7 @@ package importers
 
 import (
 	"io"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -19,8 +20,8 @@ type Format struct {
 	Help       string                 // a lower-case phrase: whose files they are
 	Spec       string                 // where the format is specified
 	Extensions []string               // of the files that are read in a folder, such as ".jsonl"
-	Skip       func(name string) bool // which of them are not, by the base name; nil: none
-	Companions string                 // pattern of the base names of files that Records may read beside each; "" for none
+	Skip       func(name string) bool // which of them are not, by the path below the folder that is read; nil: none
+	Companions string                 // see IsCompanion; "" for none
 	Unscored   *regexp.Regexp         // paths of scores, at which NaN says that there is none; nil: there are no such
 	Fields     []Field                // what --map can name; nil when the format has fixed names
 	// the Fields are members of every record: a column of --map that no record has is refused
@@ -58,15 +59,32 @@ type File struct {
 	R    io.ReaderAt
 	Size int64
 
-	Companions []Companion // the files in the same folder that match the format's pattern, in the order of their names
+	Companions []Companion // the files beside it that are its companions, in the order of their names
 
 	*Options
 }
 
 // Companion is a file that belongs to another one.
 type Companion struct {
-	Name string // its base name
+	Name string // its path from the folder of the other
 	Read func() ([]byte, error)
+	// Head reads the file's beginning, up to limit bytes, and returns the size of the whole file.
+	Head func(limit int64) (data []byte, size int64, err error)
+}
+
+// IsCompanion reports whether Records may read a file beside another one, from whose folder its path is name: whether it
+// matches one of the patterns in Companions, with blanks between. A pattern may go into folders; FOLDER/** is all files
+// below one.
+func (f *Format) IsCompanion(name string) bool {
+	for pattern := range strings.FieldsSeq(f.Companions) {
+		if folder, all := strings.CutSuffix(pattern, "**"); all && strings.HasPrefix(name, folder) {
+			return true
+		}
+		if ok, _ := path.Match(pattern, name); ok { // a bad pattern matches nothing
+			return true
+		}
+	}
+	return false
 }
 
 // Options are the choices of the user that decide what a record becomes.

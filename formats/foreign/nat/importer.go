@@ -63,6 +63,7 @@ const (
 
 // skip reports whether a file in a folder holds no trajectories, or the same again.
 func skip(name string) bool {
+	name = path.Base(name)
 	return name != output && (!strings.Contains(name, "trajector") || strings.HasPrefix(name, "trajectory_builder_"))
 }
 

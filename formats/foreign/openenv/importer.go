@@ -2,6 +2,7 @@
 package openenv
 
 import (
+	"path"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -25,7 +26,7 @@ var Importer = importers.Format{
 	Help:       "capture documents, trace entries, Harbor rollouts and results.jsonl of OpenEnv",
 	Spec:       "huggingface/OpenEnv: src/openenv/core/harness/capture/export.py and collect.py, harbor/models.py",
 	Extensions: []string{".json", ".jsonl"},
-	Skip:       func(name string) bool { return name == ofRun || strings.HasSuffix(name, ".bak.jsonl") },
+	Skip:       func(name string) bool { return path.Base(name) == ofRun || strings.HasSuffix(name, ".bak.jsonl") },
 	Companions: ofRun,
 	Records:    records,
 }.ParsedBy(parse)

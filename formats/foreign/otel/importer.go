@@ -3,6 +3,7 @@
 package otel
 
 import (
+	"path"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -33,7 +34,7 @@ var Importer = importers.Format{
 	Spec: "open-telemetry/semantic-conventions-genai; Arize-ai/openinference: spec/; " +
 		"open-telemetry/opentelemetry-proto",
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
-	Skip:       isLogs,
+	Skip:       func(name string) bool { return isLogs(path.Base(name)) },
 	Companions: "*.logs.*",
 	Log:        true,
 	Fields:     []importers.Field{{Name: exampleID, Help: "attribute of a span or resource with the id of the example"}},

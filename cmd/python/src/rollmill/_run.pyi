@@ -846,7 +846,7 @@ def run(
     *args: str | os.PathLike[str],
     cwd: str | os.PathLike[str] | None = ...,
     env: Mapping[str, str] | None = ...,
-    from_: Literal["chat", "sharegpt", "rows", "tokens", "atif", "art", "nat", "verifiers", "nemo-gym", "sts", "otel", "litellm", "calls", "openenv"] | None = ...,
+    from_: Literal["chat", "sharegpt", "rows", "tokens", "atif", "art", "nat", "verifiers", "nemo-gym", "sts", "otel", "litellm", "calls", "openenv", "harbor"] | None = ...,
     in_: _Texts | None = ...,
     check: bool | None = ...,
     show_values: bool | None = ...,

@@ -3,7 +3,6 @@ package harbor
 import (
 	"archive/tar"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -11,59 +10,26 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
 )
 
-// What is kept of an attempt's files, so that it fits beside its conversation.
-const (
-	artifacts     = 100
-	artifactBytes = 1 << 20 // of one
-	keptBytes     = 8 << 20 // of all
-	copiedBytes   = 1 << 30 // read from the container for a path of the task
-)
+const copiedBytes = 1 << 30 // read from the container for a path of the task
 
 // kept are the files of an attempt that its row gets: those below /logs, what the task
 // names, and what the verifier printed. The container made them: a link is not followed.
-type kept struct {
-	list []formats.Artifact
-	left int // bytes
-}
-
-// add reads a file, and keeps its beginning.
-func (k *kept) add(name string, size int64, r io.Reader) error {
-	if len(k.list) == artifacts || slices.ContainsFunc(k.list, func(a formats.Artifact) bool { return a.Name == name }) {
-		return nil
-	}
-	data := make([]byte, min(size, artifactBytes, int64(k.left)))
-	n, err := io.ReadFull(r, data)
-	if errors.Is(err, io.ErrUnexpectedEOF) { // it became shorter
-		err = nil
-	}
-	data, k.left = data[:n], k.left-n
-	whole := data
-	for n := 0; n < utf8.UTFMax && int64(len(data)) < size && !utf8.Valid(whole); n++ { // a character was cut
-		whole = data[:max(len(data)-n, 0)]
-	}
-	text := string(whole)
-	if !utf8.Valid(whole) {
-		text = "data:;base64," + base64.StdEncoding.EncodeToString(data)
-	}
-	k.list = append(k.list, formats.Artifact{Name: name, Bytes: size, Content: text})
-	return err
-}
+type kept struct{ harbor.Kept }
 
 // keep collects the files.
 func (b *box) keep(ctx context.Context) []formats.Artifact {
 	ctx, stop := context.WithTimeout(ctx, removeTime)
 	defer stop()
-	k := &kept{left: keptBytes}
+	k := &kept{harbor.Kept{Left: harbor.MaxKeptBytes}}
 	if b.printed.Total > 0 {
-		k.add("/logs/verifier/test-stdout.txt", b.printed.Total, strings.NewReader(b.printed.String()))
+		k.Add("/logs/verifier/test-stdout.txt", b.printed.Total, strings.NewReader(b.printed.String()))
 	}
 	for _, folder := range logs {
 		if err := k.folder(ctx, filepath.Join(b.dir, folder), "/logs/"+folder); err != nil {
@@ -75,13 +41,13 @@ func (b *box) keep(ctx context.Context) []formats.Artifact {
 			b.warn(fmt.Errorf("artifact %s: %w", from, err))
 		}
 	}
-	return k.list
+	return k.List
 }
 
 // folder adds the files below a folder of this machine, until the list is full.
 func (k *kept) folder(ctx context.Context, dir, name string) error {
 	whole, err := walk(ctx, dir, func(file string, in *os.Root, e fs.DirEntry) error {
-		if len(k.list) == artifacts {
+		if len(k.List) == harbor.MaxArtifacts {
 			return fs.SkipAll
 		}
 		if !e.Type().IsRegular() {
@@ -94,7 +60,7 @@ func (k *kept) folder(ctx context.Context, dir, name string) error {
 		defer f.Close()
 		info, err := f.Stat()
 		if err == nil && info.Mode().IsRegular() {
-			err = k.add(path.Join(name, file), info.Size(), f)
+			err = k.Add(path.Join(name, file), info.Size(), f)
 		}
 		return err
 	})
@@ -118,7 +84,7 @@ func (b *box) copied(ctx context.Context, k *kept, from string) error {
 	defer stop()
 	for range visited {
 		h, err := archive.Next()
-		if errors.Is(err, io.EOF) || len(k.list) == artifacts {
+		if errors.Is(err, io.EOF) || len(k.List) == harbor.MaxArtifacts {
 			return nil
 		}
 		if err != nil {
@@ -126,7 +92,7 @@ func (b *box) copied(ctx context.Context, k *kept, from string) error {
 		}
 		if h.Typeflag == tar.TypeReg {
 			_, below, _ := strings.Cut(path.Clean(h.Name), "/") // a link that the path is has the name of what it leads to
-			if err := k.add(path.Join(from, below), h.Size, archive); err != nil {
+			if err := k.Add(path.Join(from, below), h.Size, archive); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
 )
 
 // TestArtifacts: the logs of an attempt and the files that its task names are in the
@@ -45,13 +46,13 @@ func TestArtifacts(t *testing.T) {
 		}
 		got := map[string]string{}
 		for _, a := range result.Artifacts {
-			if got[a.Name] = a.Content; a.Name == "/logs/agent/long" && (len(a.Content) > artifactBytes || a.Bytes < 3000000) {
+			if got[a.Name] = a.Content; a.Name == "/logs/agent/long" && (len(a.Content) > harbor.MaxArtifactBytes || a.Bytes < 3000000) {
 				t.Errorf("a long file has %d of %d bytes", len(a.Content), a.Bytes)
 			} else if a.Name != "/logs/agent/long" && strings.HasPrefix(a.Content, "data:") == (a.Bytes == int64(len(a.Content))) {
 				t.Errorf("%s has %d bytes", a.Name, a.Bytes)
 			}
 		}
-		if len(result.Artifacts) != artifacts || len(got) != artifacts {
+		if len(result.Artifacts) != harbor.MaxArtifacts || len(got) != harbor.MaxArtifacts {
 			t.Errorf("%d files, %d names", len(result.Artifacts), len(got))
 		}
 		if !strings.Contains(got["/app/away/passwd"], "worker") { // the container's
@@ -72,23 +73,23 @@ func TestArtifacts(t *testing.T) {
 
 // TestKept: what is kept is bounded, and a cut text ends between characters.
 func TestKept(t *testing.T) {
-	k := &kept{left: 5}
+	k := &kept{harbor.Kept{Left: 5}}
 	for name, text := range map[string]string{"/a": "ééé"} {
-		if err := k.add(name, int64(len(text)), strings.NewReader(text)); err != nil {
+		if err := k.Add(name, int64(len(text)), strings.NewReader(text)); err != nil {
 			t.Error(err)
 		}
 	}
-	k.add("/a", 1, strings.NewReader("b"))
-	k.add("/b", 1, strings.NewReader("b"))
-	if d := cmp.Diff([]formats.Artifact{{Name: "/a", Bytes: 6, Content: "éé"}, {Name: "/b", Bytes: 1}}, k.list); d != "" {
+	k.Add("/a", 1, strings.NewReader("b"))
+	k.Add("/b", 1, strings.NewReader("b"))
+	if d := cmp.Diff([]formats.Artifact{{Name: "/a", Bytes: 6, Content: "éé"}, {Name: "/b", Bytes: 1}}, k.List); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666); err != nil {
 		t.Skip(err)
 	}
-	if err := k.folder(t.Context(), dir, "/logs"); err != nil || len(k.list) != 2 {
-		t.Errorf("%v: %v", err, k.list)
+	if err := k.folder(t.Context(), dir, "/logs"); err != nil || len(k.List) != 2 {
+		t.Errorf("%v: %v", err, k.List)
 	}
 }
 
@@ -110,19 +111,19 @@ func TestKeptEnds(t *testing.T) {
 		}
 	}
 	for dir, want := range map[string][]formats.Artifact{many: nil, deep: {{Name: "/logs/a", Bytes: 4, Content: "text"}}} {
-		k := &kept{left: 100}
-		if err := k.folder(t.Context(), dir, "/logs"); err == nil || cmp.Diff(want, k.list) != "" && dir == deep {
-			t.Errorf("%v: %v", err, k.list)
+		k := &kept{harbor.Kept{Left: 100}}
+		if err := k.folder(t.Context(), dir, "/logs"); err == nil || cmp.Diff(want, k.List) != "" && dir == deep {
+			t.Errorf("%v: %v", err, k.List)
 		}
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	k := &kept{left: 100}
-	if err := k.folder(ended, deep, "/logs"); !errors.Is(err, context.Canceled) || len(k.list) > 0 {
-		t.Errorf("%v: %v", err, k.list)
+	k := &kept{harbor.Kept{Left: 100}}
+	if err := k.folder(ended, deep, "/logs"); !errors.Is(err, context.Canceled) || len(k.List) > 0 {
+		t.Errorf("%v: %v", err, k.List)
 	}
-	k.list = make([]formats.Artifact, artifacts)
-	if err := k.folder(t.Context(), deep, "/logs"); err == nil || len(k.list) != artifacts {
-		t.Errorf("%v: %d files", err, len(k.list))
+	k.List = make([]formats.Artifact, harbor.MaxArtifacts)
+	if err := k.folder(t.Context(), deep, "/logs"); err == nil || len(k.List) != harbor.MaxArtifacts {
+		t.Errorf("%v: %d files", err, len(k.List))
 	}
 }

@@ -108,7 +108,7 @@ func (a *agent) in(ctx context.Context, at agents.Attempt, work func(*box) (agen
 		return result, context.Cause(ctx)
 	}
 	defer a.memory.Release(weight)
-	b := &box{agent: a, task: task, log: log, printed: process.Head{Limit: artifactBytes}}
+	b := &box{agent: a, task: task, log: log, printed: process.Head{Limit: harbor.MaxArtifactBytes}}
 	defer b.remove(ctx)
 	if err := b.start(ctx, image, at); err != nil {
 		return result, failed(ctx, outcomes.FailStart, err)
