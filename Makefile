@@ -21,7 +21,7 @@ BENCH  ?= runs/bench
 GB     ?= 1
 ROUNDS ?= 3
 
-.PHONY: all help build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
+.PHONY: all help build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/merge bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
 all: build
 
 # Prints the targets and their ## comments, below the ##@ headings.
@@ -231,6 +231,10 @@ bench/export: build $(PEERS) $(BENCH)/bench ## write the sequences of a curated 
 IMPORTED ?= 100000
 bench/import: build $(PEERS) ## import chat messages, compared with Hugging Face's datasets (IMPORTED=1000000)
 	$(PEERS) testdata/bench/import.py bin/rollmill $(BENCH)/import $(IMPORTED) 100000 $(ROUNDS)
+
+CALLS ?= 100000
+bench/merge: build ## merge rows that are single calls, compared with a plain import of the same bytes (CALLS=1000000)
+	python3 testdata/bench/merge.py bin/rollmill $(BENCH)/merge $(CALLS) $(ROUNDS)
 
 bench: ## run the benchmarks of packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
