@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/convert/calls"
 )
 
 // TestMemoryIsBounded counts the bytes in the lists and maps of what sees every
@@ -66,4 +68,52 @@ func held(v reflect.Value) (n int64) {
 		}
 	}
 	return n
+}
+
+// TestMergingMemoryIsBounded counts the bytes that a joiner holds while calls are added, and while their
+// conversations are read: they depend on the memory to sort in, not on the number of calls, as long as not
+// all begin alike. 6,000 calls here take over 3 MB.
+func TestMergingMemoryIsBounded(t *testing.T) {
+	const memory, conversations = 32 << 10, 1500
+	j := calls.NewJoiner(calls.Options{Dir: t.TempDir(), Memory: memory})
+	defer j.Close()
+	check := func(what string, n int) {
+		if n%1000 != 999 {
+			return
+		}
+		if bytes := held(reflect.ValueOf(j)); bytes > 8*memory {
+			t.Fatalf("%d bytes are held after %d %s, with %d to sort in", bytes, n+1, what, memory)
+		}
+	}
+	for i := range 4 * conversations {
+		of, turn := i%conversations, i/conversations
+		var c importers.Conversation
+		for k := range turn {
+			c.Input(formats.Message{Role: "user", Content: fmt.Sprint("question ", of, k)})
+			c.Input(formats.Message{Role: "assistant", Content: fmt.Sprint("answer ", of, k)})
+		}
+		c.Input(formats.Message{Role: "user", Content: fmt.Sprint("question ", of, turn)})
+		c.Sampled(formats.Message{Role: "assistant", Content: fmt.Sprint("answer ", of, turn)}, formats.Call{Target: true, Model: "m"})
+		item := importers.Item{Row: formats.Trajectory{TrajectoryID: fmt.Sprint(i), StartedAt: int64(i + 1)}}
+		c.Into(&item.Row)
+		call, err := calls.New(item, "", validate.Source{})
+		if err == nil {
+			err = j.Add(call)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("calls", i)
+	}
+	n := 0
+	for c, err := range j.Conversations(t.Context()) {
+		if err != nil || len(c.Calls) != 4 {
+			t.Fatalf("%d calls, %v", len(c.Calls), err)
+		}
+		check("conversations", n)
+		n++
+	}
+	if n != conversations {
+		t.Errorf("%d conversations", n)
+	}
 }
