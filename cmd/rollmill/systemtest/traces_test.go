@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,6 +152,52 @@ func TestTraces(t *testing.T) {
 	})
 	if err != nil || files < 20 {
 		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+// TestTracesNightIsCompleted: a night that dies before any of its commands is completed by the next make, although that finds
+// nothing new.
+func TestTracesNightIsCompleted(t *testing.T) {
+	t.Parallel()
+	log, err := filepath.Abs("../../../testdata/importers/litellm/retry.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := t.TempDir()
+	root, dying := filepath.Join(front, "run"), filepath.Join(front, "dying")
+	script := "#!/bin/sh\n[ \"$1\" != \"$DIES\" ] || kill -9 $PPID $$\nexec rollmill \"$@\"\n" // with night.sh
+	if err := os.WriteFile(dying, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	night := func(dies string) (string, error) {
+		cmd := exec.Command("make", "-C", "../../../pipelines/traces", "LOGS="+log, "ROOT="+root, "SETTLE=0s", "ROLLMILL="+dying)
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") }), "DIES="+dies)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	sft := filepath.Join(root, "epoch-0", "submit", "trl-sft.jsonl")
+	for _, dies := range []string{"import", "score", "submit"} {
+		if out, err := night(dies); err == nil || exists(sft) {
+			t.Fatalf("the night was to die before %s: %v %s", dies, err, out)
+		}
+	}
+	out, err := night("")
+	want, _ := os.ReadFile(sft)
+	if err != nil || !strings.Contains(out, "nothing new to import") || !strings.Contains(out, "curate: up to date") || len(want) == 0 {
+		t.Fatalf("the night is not completed: %v %s", err, out)
+	}
+	if err := os.RemoveAll(filepath.Join(root, ".stamps")); err != nil { // it died before it noted that the files are there
+		t.Fatal(err)
+	}
+	out, err = night("")
+	if got, _ := os.ReadFile(sft); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the files are %q, and were %q: %v %s", got, want, err, out)
+	}
+	if out, err = night("seal"); err == nil {
+		t.Errorf("a run whose epochs cannot be listed is complete: %s", out)
+	}
+	if out, err = night("score"); err != nil || exists(filepath.Join(root, "epoch-1")) {
+		t.Errorf("a complete night is done again: %v %s", err, out)
 	}
 }
 
