@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/apis"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
@@ -78,33 +77,25 @@ func formOf(o jsontext.Object) *apis.API {
 	return nil
 }
 
-func failed(format string, o jsontext.Object) *completion.Failure {
-	text := format
-	if o != nil {
-		text += completion.ErrorText(o.Bytes())
-	}
+func failed(text string) *completion.Failure {
 	return &completion.Failure{Class: outcomes.FailEngine, Text: text}
 }
 
 // read reads the answer, or the reason why there is none; then it is what came of it, or nil.
-func (a *answer) read(choices int) (out *completion.Answer, f *completion.Failure) {
+func (a answer) read(choices int) (out *completion.Answer, f *completion.Failure) {
 	if len(a.data) == 0 {
-		return nil, failed("the log has no response to it", nil)
+		return nil, failed("the log has no response to it")
 	}
 	for _, o := range a.data {
 		if v := o.Get("error"); len(v) > 0 && string(v) != "null" || jsontext.Unquote(o.Get("type")) == "error" {
-			f = failed("the engine reported: ", o)
+			f = failed("the engine reported: " + completion.ErrorText(o.Bytes()))
 		}
 	}
-	data := a.data
 	if f == nil && (a.api == apis.Messages || a.api == apis.Responses) {
-		if data, f = a.translated(); f != nil {
-			return nil, f
-		}
-		a.stream = false
+		return a.translated()
 	}
 	out = &completion.Answer{}
-	for _, o := range data {
+	for _, o := range a.data {
 		if _, err := out.Add(o.Bytes(), completion.View{Stream: a.stream}); err != nil && f == nil {
 			must.Fail("its response cannot be read: %v", err)
 		}
@@ -112,23 +103,23 @@ func (a *answer) read(choices int) (out *completion.Answer, f *completion.Failur
 	switch {
 	case f != nil:
 	case a.stream && !out.Finished(choices):
-		f = failed(brokeOff, nil)
+		f = failed(brokeOff)
 	case len(out.Choices) == 0:
-		f = failed("the answer has no choices", nil)
+		f = failed("the answer has no choices")
 	}
 	return out, f
 }
 
 const brokeOff = "the stream broke off before its end"
 
-// translated returns an answer of the Messages or Responses API as the chat completion that it is. Its content is read as an
-// agent sends it again: what is recorded of the answer and of later prompts is the same.
-func (a *answer) translated() ([]jsontext.Object, *completion.Failure) {
+// translated reads an answer of the Messages or Responses API as chat completions have it. Its content is read as an agent
+// sends it again: what is recorded of the answer and of later prompts is the same.
+func (a answer) translated() (*completion.Answer, *completion.Failure) {
 	o := a.data[0]
 	if a.stream {
 		whole := map[*apis.API]func([]jsontext.Object) jsontext.Object{apis.Messages: messagesStream, apis.Responses: responsesStream}
 		if o = whole[a.api](a.data); o == nil {
-			return nil, failed(brokeOff, nil)
+			return nil, failed(brokeOff)
 		}
 	}
 	request := jsontext.Object{{Key: "input", Raw: value.OrNull(o.Get("output"))}}
@@ -138,26 +129,13 @@ func (a *answer) translated() ([]jsontext.Object, *completion.Failure) {
 	}
 	q, err := apis.ParseRequest(a.api, request.Bytes(), &apis.StoredResponses{})
 	if err == nil && (len(q.Messages) > 1 || len(q.Messages) == 1 && q.Messages[0].Role != "assistant") {
-		err = errors.New("it has more than one answer")
+		err = errors.New("it is more than one answer")
 	}
 	if err != nil {
 		must.Fail("its response cannot be read: %v", err)
 	}
-	turn := append(q.Messages, formats.Message{Role: "assistant"})[:1]
-	usage := jsontext.ParseObject(o.Get("usage"))
-	count := func(names ...string) (n int32) {
-		for _, name := range names {
-			n += completion.ParseCount(usage.Get(name))
-		}
-		return n
-	}
-	cached := count("cache_read_input_tokens") + completion.ParseCount(jsontext.ParseObject(usage.Get("input_tokens_details")).Get("cached_tokens"))
-	total, _ := jsontext.Append(nil, map[string]any{"prompt_tokens": count("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-		"completion_tokens": count("output_tokens"), "prompt_tokens_details": map[string]int32{"cached_tokens": cached}})
-	if usage.Has("completion_tokens") { // as LiteLLM puts it
-		total = o.Get("usage")
-	}
-	choice := jsontext.Object{{Key: "index", Raw: []byte("0")}, {Key: "finish_reason", Raw: importers.Quote(finish(o, len(turn[0].ToolCalls) > 0))}}
+	m := append(q.Messages, formats.Message{Role: "assistant", Parent: -1, Call: -1})[0]
+	choice := jsontext.Object{{Key: "finish_reason", Raw: importers.Quote(finish(o, len(m.ToolCalls) > 0))}}
 	for item := range jsontext.Elements(o.Get("output")) {
 		for part := range jsontext.Elements(jsontext.ParseObject(item).Get("content")) {
 			if list := jsontext.ParseObject(part).Get("logprobs"); len(list) > len("[]") {
@@ -165,14 +143,19 @@ func (a *answer) translated() ([]jsontext.Object, *completion.Failure) {
 			}
 		}
 	}
-	for m := range jsontext.Elements([]byte(chat.JSON(&formats.Trajectory{Messages: turn}, []int{0}))) {
-		choice.Set("message", m)
+	o.Set("choices", []byte("["+string(choice.Bytes())+"]"))
+	out := &completion.Answer{}
+	if _, err := out.Add(o.Bytes(), completion.View{}); err != nil {
+		must.Fail("its response cannot be read: %v", err)
 	}
-	out := jsontext.Object{{Key: "model", Raw: importers.Quote(jsontext.Unquote(o.Get("model")))}, {Key: "choices", Raw: []byte("[" + string(choice.Bytes()) + "]")}}
-	if usage != nil {
-		out.Set("usage", total)
+	out.Choices[0].Message = m
+	if usage := jsontext.ParseObject(o.Get("usage")); usage.Has("output_tokens") { // LiteLLM has those of chat completions
+		count := func(name string) int32 { return completion.ParseCount(usage.Get(name)) }
+		cached := count("cache_read_input_tokens") // of Anthropic, which counts them apart
+		out.Usage = completion.Usage{Known: true, Prompt: count("input_tokens") + cached + count("cache_creation_input_tokens"),
+			Completion: count("output_tokens"), Cached: cached + completion.ParseCount(jsontext.ParseObject(usage.Get("input_tokens_details")).Get("cached_tokens"))}
 	}
-	return []jsontext.Object{out}, nil
+	return out, nil
 }
 
 // finish returns why an answer ended, as chat completions name it.

@@ -131,22 +131,16 @@ func sampling(q *apis.Request) string {
 
 // keepNamed keeps the members of a record that the user names by their paths.
 func (c *call) keepNamed(r *importers.Record, o jsontext.Object) {
-	if r.Options == nil {
-		return
-	}
-	for _, name := range r.Keep {
+	for _, name := range cmp.Or(r.Options, &importers.Options{}).Keep {
 		within, v := o, []byte(nil)
 		for key := range strings.SplitSeq(name, ".") {
 			v = within.Get(key)
 			within = jsontext.ParseObject(v)
 		}
-		if v == nil {
-			continue
-		}
 		if c.meta.Add(name, v); r.Kept == nil {
 			r.Kept = map[string]bool{}
 		}
-		r.Kept[name] = true
+		r.Kept[name] = r.Kept[name] || v != nil
 	}
 }
 

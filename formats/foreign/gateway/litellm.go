@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/apis"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
@@ -72,30 +70,16 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 	return []importers.Item{c.item()}, nil
 }
 
-// streamed takes the answer of the chunks of a stream, which the record of the call must have, too.
+// streamed takes the answer of the chunks of a stream.
 func (c *call) streamed(o jsontext.Object) {
-	chunks := receive("chunks", o.Get("chunks"))
 	if end := must.Text("end", o.Get("end")); end != "complete" {
 		class := outcomes.FailEngine
 		if end == "closed by the agent" {
 			class = outcomes.FailAbandoned
 		}
 		c.failure = &completion.Failure{Class: class, Text: "the stream has no end: " + end}
-	} else if a, b := c.answer.text(), chunks.text(); a != b && c.answer.data != nil {
-		must.Fail("its chunks are those of another answer: %s, and not %s", importers.Brief([]byte(b)), importers.Brief([]byte(a)))
 	}
-	c.answer, c.noTokens = chunks, ""
-}
-
-// text returns what the choices of an answer say.
-func (a answer) text() (out string) {
-	if read, f := a.read(1); f == nil {
-		for _, c := range read.Choices {
-			c.Assemble()
-			out += chat.JSON(&formats.Trajectory{Messages: []formats.Message{{Content: chat.ContentText(&c.Message), ToolCalls: c.Message.ToolCalls}}}, []int{0})
-		}
-	}
-	return out
+	c.answer, c.noTokens = receive("chunks", o.Get("chunks")), ""
 }
 
 // logged reads a StandardLoggingPayload.
