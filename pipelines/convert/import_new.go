@@ -46,15 +46,20 @@ func (r *NightReport) String() string {
 	for _, x := range []struct {
 		n    int64
 		text string
-	}{{r.Known, "known: %s"}, {r.Waiting, "waiting for a later night: %s"}, {r.Late, "too late for a conversation that was imported: %s"}} {
+	}{
+		{r.Known, "known"}, {r.Waiting, "waiting for a later night"}, {r.Late, "too late for a conversation that was imported"},
+	} {
 		if x.n > 0 {
-			text += "; " + fmt.Sprintf(x.text, plural.Of(x.n, "call"))
+			text += "; " + x.text + ": " + plural.Of(x.n, "call")
 		}
 	}
 	for _, x := range []struct {
 		names []string
 		text  string
-	}{{r.LateIn, "late calls are in"}, {r.Gone, "no longer there"}, {r.Unfinished, "the last line is not complete and is left to a later night"}} {
+	}{
+		{r.LateIn, "late calls are in"}, {r.Gone, "no longer there"},
+		{r.Unfinished, "the last line is not complete and is left to a later night"},
+	} {
 		if n := len(x.names); n > 0 {
 			text += fmt.Sprintf("\n  %s: %s", x.text, strings.Join(x.names[:min(n, 3)], ", "))
 			if n > 3 {
@@ -67,9 +72,10 @@ func (r *NightReport) String() string {
 
 // declareNew declares how an import takes what is new.
 func (o *ImportOptions) declareNew(d *plugin.Declarer) {
-	d.Bool(&o.New, "new", "with --merge calls: import only calls that no earlier import --new of the run read, into its next epoch").Common()
-	d.Duration(&o.Settle, "settle", "with --new: import a conversation when its newest call is `TIME` older than the newest call of the log; "+
-		"until then, its calls wait for a later night")
+	d.Bool(&o.New, "new",
+		"with --merge calls: import only calls that no earlier import --new of the run read, into its next epoch").Common()
+	d.Duration(&o.Settle, "settle", "with --new: import a conversation when its newest call is `TIME` older than the newest "+
+		"call of the log; until then, its calls wait for a later night")
 	d.Bool(&o.Flush, "flush", "with --new: import the conversations that are not settled, too")
 }
 
@@ -81,7 +87,7 @@ func (o *ImportOptions) validateNew() error {
 		return fault.Errorf(fault.Usage, "add --new", "import: --flush imports what earlier nights left")
 	case !o.New:
 	case o.Merge != MergeCalls:
-		return refuse("add --merge calls, or leave --new out", "rows that are whole trajectories have no calls by which a grown file could be read again")
+		return refuse("add --merge calls, or leave --new out", "only of calls it is known which ones a grown file had before")
 	case o.Out.Shard.Of().Count > 1:
 		return refuse("leave --shard out", "one process holds the watermark of a run")
 	case o.Epoch != nil || o.Out.URI != "" || o.Out.Overwrite:
@@ -115,24 +121,24 @@ func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err erro
 	if err != nil {
 		return r, err
 	}
-	settings := spec.Redacted(secret.From(ctx)) // as it is stored
-	settings.Inputs, settings.Params = nil, maps.Clone(settings.Params)
-	delete(settings.Params, "lossy") // it may differ from night to night
-	w, err := watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy, Sealed: o.sealedNights,
-		Dir: o.Spill.Dir, Memory: o.Spill.Memory / 8, Log: o.Logger()})
+	settings := maps.Clone(spec.Redacted(secret.From(ctx)).Params) // as they are stored
+	delete(settings, "lossy")                                      // it may differ from night to night
+	w, err := watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy,
+		Sealed: o.sealedNights, Dir: o.Spill.Dir, Memory: o.Spill.Memory / 8, Log: o.Logger()})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
-	was := manifest.Manifest{Content: manifest.Content{Stage: spec.Stage, Version: spec.Version, Kind: spec.Kind, Params: w.Settings}}
-	if differ := manifest.Differences(&was, settings); w.Night > 0 && differ != nil {
-		return r, fault.Errorf(fault.Usage, "give the options of the nights before; others need a run of their own, with another --root",
+	was := manifest.Manifest{Content: manifest.Content{Params: w.Settings}}
+	if differ := manifest.Differences(&was, manifest.Spec{Params: settings}); w.Night > 0 && differ != nil {
+		return r, fault.Errorf(fault.Usage,
+			"give the options of the nights before; others need a run of their own, with another --root",
 			"import: the nights before had other options: %s", strings.Join(differ, "; "))
 	}
 	if w.Night == 0 && o.Missing != nil {
 		return r, o.Missing
 	}
-	n := &night{o: o, w: w, settings: settings.Params}
+	n := &night{o: o, w: w, settings: settings}
 	bound, unbind := w.Bind(ctx)
 	defer unbind()
 	r.Source, r.Report, err = n.run(bound, spec)

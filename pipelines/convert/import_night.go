@@ -40,8 +40,8 @@ func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r s
 	n.c = newCheck(n.o)
 	n.c.night = n
 	defer n.c.close()
-	var w *writer
-	g := newSorted(n.o, func(ctx context.Context, group []*row) error { return w.group(ctx, group) })
+	var w writer // begins when all is gathered
+	g := newSorted(n.o, w.group)
 	defer g.close()
 	if err = n.wait(ctx); err == nil {
 		err = n.c.read(ctx, g.add, nil)
@@ -70,19 +70,21 @@ func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r s
 }
 
 // dataset writes the dataset of the night. An unsealed one of a process that died is replaced.
-func (n *night) dataset(ctx context.Context, spec manifest.Spec, epoch int, w **writer, g gatherer) (source Source, r stages.Report, err error) {
+func (n *night) dataset(ctx context.Context, spec manifest.Spec, epoch int, w *writer, g gatherer) (
+	source Source, r stages.Report, err error) {
 	shard, err := shards.Begin(ctx, n.o.Dataset(epoch), spec, shards.Options{})
 	if err != nil {
 		return source, r, err
 	}
-	*w = newWriter(n.o, shard)
-	if source, err = (*w).end(ctx, g, n.c, nil); err != nil {
+	*w = *newWriter(n.o, shard)
+	if source, err = w.end(ctx, g, n.c, nil); err != nil {
 		return source, r, err
 	}
-	(*w).outcome.Facts["late_calls"], (*w).outcome.Facts["waiting_calls"] = float64(n.report.Late), float64(n.report.Waiting)
-	result, err := shard.Commit(ctx, (*w).outcome)
+	facts := w.outcome.Facts
+	facts["late_calls"], facts["waiting_calls"] = float64(n.report.Late), float64(n.report.Waiting)
+	result, err := shard.Commit(ctx, w.outcome)
 	if result.URI != "" {
-		r = report(result, (*w).outcome)
+		r = report(result, w.outcome)
 	}
 	return source, r, err
 }
@@ -171,14 +173,15 @@ func (n *night) lines(f File) func(context.Context) (Content, error) {
 			tail = make([]byte, c.Size()-from)
 			_, err = io.ReadFull(io.NewSectionReader(c, from, int64(len(tail))), tail)
 		}
-		if tail = tail[bytes.LastIndexByte(tail, '\n')+1:]; err != nil || len(bytes.TrimSpace(tail)) == 0 || jsontext.Valid(tail) {
+		tail = bytes.TrimSpace(tail[bytes.LastIndexByte(tail, '\n')+1:])
+		if err != nil || len(tail) == 0 || jsontext.Valid(tail) {
 			return c, err
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.w.Again(n.numbers[f.URI])
 		n.report.Unfinished = append(n.report.Unfinished, f.URI)
-		return beginning{c, c.Size() - int64(len(tail))}, nil
+		return beginning{c, c.Size() - int64(len(tail))}, nil // and space, which is no record
 	}
 }
 
@@ -220,8 +223,8 @@ func (n *night) add(c *calls.Call) error {
 		if t.TrajectoryID == "" {
 			hint = "leave --new out: each import then reads the whole log"
 		}
-		return fault.Invalid(c.At.File, hint, nil, "a call has no time, by which --new tells it from others and knows when its conversation "+
-			"is over").InRow(c.At.Record)
+		return fault.Invalid(c.At.File, hint, nil,
+			"a call has no time, by which --new knows it and when its conversation is over").InRow(c.At.Record)
 	}
 	m := watermark.Mark{Kind: watermark.Answered, Hi: c.Own.Hi, Lo: c.Own.Lo}
 	if t.Status == outcomes.StatusFailed {

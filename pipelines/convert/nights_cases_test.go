@@ -104,10 +104,10 @@ func TestOtherOptionsThanTheNightsBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for fails, change := range map[string]func(*convert.ImportOptions){
-		`merge-by was not there, is "session"`:  func(o *convert.ImportOptions) { o.MergeBy = "session" },
-		`group-by was not there, is "prompt"`: func(o *convert.ImportOptions) { o.GroupBy = "prompt" },
-		"redact was":                     func(o *convert.ImportOptions) { o.Redact = rules },
-		`from was "log", is "other"`:     func(o *convert.ImportOptions) { o.Format.Name = "other" },
+		`merge-by was not there, is "session"`: func(o *convert.ImportOptions) { o.MergeBy = "session" },
+		`group-by was not there, is "prompt"`:  func(o *convert.ImportOptions) { o.GroupBy = "prompt" },
+		"redact was":                           func(o *convert.ImportOptions) { o.Redact = rules },
+		`from was "log", is "other"`:           func(o *convert.ImportOptions) { o.Format.Name = "other" },
 		"map": func(o *convert.ImportOptions) {
 			o.Fields = map[string]string{"question": "q"}
 			o.Format.Fields = format.Fields

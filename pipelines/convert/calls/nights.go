@@ -56,7 +56,7 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 	}
 	defer r.Close()
 	if newer := r.Unknown(); len(newer) > 0 {
-		return nil, fault.Invalid(place, manifest.UpgradeHint, nil, "calls that wait have columns that this version does not know: %s",
+		return nil, fault.Invalid(place, manifest.UpgradeHint, nil, "it has columns that this version does not know: %s",
 			strings.Join(newer, ", "))
 	}
 	rows, err := reader.ReadAll(r.Read, f.Rows())
@@ -66,7 +66,8 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 		if err = json.Unmarshal([]byte(rows[i].Metadata), &w); err == nil {
 			rows[i].Metadata = w.Metadata
 			var c *Call
-			c, err = New(importers.Item{Row: rows[i], NumberID: w.NumberID, Epoch: w.Epoch, Attempt: w.Attempt}, w.By, w.At)
+			item := importers.Item{Row: rows[i], NumberID: w.NumberID, Epoch: w.Epoch, Attempt: w.Attempt}
+			c, err = New(item, w.By, w.At)
 			calls = append(calls, c)
 		}
 	}

@@ -36,8 +36,8 @@ func (w *Watermark) Get(ctx context.Context, name string) ([]byte, error) {
 
 var errChanged = errors.New("its digest is not the one in its name")
 
-const rebuild = "put the folder back from a backup that is as new as the datasets of the run; without one, import into another " +
-	"run with another --root, which reads everything again"
+const rebuild = "put the folder back from a backup that is as new as the datasets of the run; without one, import " +
+	"into another run with another --root, which reads everything again"
 
 // damaged is the error of a file that is missing or has other content. What else a store says stays as it is.
 func (w *Watermark) damaged(name string, err error) error {

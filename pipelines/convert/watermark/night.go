@@ -55,7 +55,7 @@ func (w *Watermark) Pend(ctx context.Context, data []byte, calls int) error {
 
 // Seal writes what is known after tonight, except its head, and returns the name of it; "" if that is what was
 // known before. epoch is that of the dataset to come, -1 for none; newest is the time of the newest call.
-func (w *Watermark) Seal(ctx context.Context, epoch int, settings map[string]any, newest int64) (name string, err error) {
+func (w *Watermark) Seal(ctx context.Context, epoch int, settings map[string]any, newest int64) (_ string, err error) {
 	n := &w.next
 	n.Run, n.Night, n.Previous, n.Epoch = w.Run, w.Night+1, w.name, max(epoch, w.Epoch)
 	n.Settings, n.Newest = settings, max(newest, w.Newest)
@@ -95,8 +95,8 @@ func (w *Watermark) end(ctx context.Context, before *State) error {
 	if err != nil {
 		return fault.Errorf(fault.Temporary, "run the same command again", "ending night %d: %w", w.Night, err)
 	}
-	keep := append(slices.Concat(before.Pending, w.Pending), before.Marks, w.Marks, w.Previous, w.name, head(before.Night),
-		head(w.Night), "lease.json")
+	keep := append(slices.Concat(before.Pending, w.Pending), before.Marks, w.Marks, w.Previous, w.name,
+		head(before.Night), head(w.Night), "lease.json")
 	var old []storage.Object
 	for o, err := range w.bucket.List(ctx, folder) {
 		if err != nil {
@@ -118,7 +118,8 @@ func (w *Watermark) putMarks(ctx context.Context) (name string, err error) {
 			if _, err := io.ReadFull(marks, m[:]); err != nil {
 				return "", err
 			}
-			if err := w.add(append(bytes.Clone(m[:keyBytes]), earlier), binary.BigEndian.Uint32(m[keyBytes:])); err != nil {
+			object := binary.BigEndian.Uint32(m[keyBytes:])
+			if err := w.add(append(bytes.Clone(m[:keyBytes]), earlier), object); err != nil {
 				return "", err
 			}
 		}

@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Watermark, error) {
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	held, err := lease.Try(ctx, lease.Object{Bucket: b, Key: folder + "lease.json"}, ttl, "another import --new of this run", o.Log)
+	held, err := lease.Try(ctx, lease.Object{Bucket: b, Key: folder + "lease.json"}, ttl, "another --new of this run", o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,8 @@ func (w *Watermark) load(ctx context.Context) error {
 	}
 	before := w.State
 	last, was := sealed[len(sealed)-1], w.name
-	if err := w.state(ctx, newest+1, last.State); err != nil || len(sealed) > 1 || w.Previous != was || w.Epoch != last.Epoch {
+	err = w.state(ctx, newest+1, last.State)
+	if err != nil || len(sealed) > 1 || w.Previous != was || w.Epoch != last.Epoch {
 		w.State = before
 		return errors.Join(w.lacks("epoch %d has the dataset of a later night", last.Epoch), err)
 	}
@@ -153,7 +154,8 @@ func (w *Watermark) load(ctx context.Context) error {
 
 // state reads the state of a night.
 func (w *Watermark) state(ctx context.Context, night int, name string) error {
-	if digest, err := hex.DecodeString(strings.TrimPrefix(name, stateOf(night))); err != nil || len(digest) != sha256.Size {
+	digest, err := hex.DecodeString(strings.TrimPrefix(name, stateOf(night)))
+	if err != nil || len(digest) != sha256.Size {
 		return w.damaged(head(night), errChanged)
 	}
 	data, err := w.Get(ctx, name)
@@ -164,10 +166,10 @@ func (w *Watermark) state(ctx context.Context, night int, name string) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return fault.Invalid(w.place(name), "use the version that wrote it, or a newer one", err, "the state of a night is not read")
+		return fault.Invalid(w.place(name), "use the version that wrote it, or a newer one", err, "reading a state")
 	}
 	if s.Run != w.o.Run {
-		return fault.Invalid(w.place(name), rebuild, nil, "it is the watermark of the run %s, and this is the run %s", s.Run, w.o.Run)
+		return fault.Invalid(w.place(name), rebuild, nil, "it is the watermark of the run %s, not of %s", s.Run, w.o.Run)
 	}
 	w.State, w.name = s, name
 	return nil

@@ -101,6 +101,8 @@ func (s *set) has(m Mark) (bool, error) {
 	}
 	marks := s.buf[:min(every, s.n-block*every)*markBytes]
 	_, err := s.f.ReadAt(marks, block*every*markBytes)
-	_, found := sort.Find(len(marks)/markBytes, func(i int) int { return bytes.Compare(key, marks[i*markBytes:i*markBytes+keyBytes]) })
+	_, found := sort.Find(len(marks)/markBytes, func(i int) int {
+		return bytes.Compare(key, marks[i*markBytes:i*markBytes+keyBytes])
+	})
 	return found && err == nil, err
 }

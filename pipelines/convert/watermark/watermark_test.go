@@ -237,7 +237,7 @@ func TestDamage(t *testing.T) {
 		h.sealed[i].State = ""
 	}
 	if w, err := Open(t.Context(), Options{Root: h.root, Run: "r2", Memory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err == nil ||
-		!strings.Contains(err.Error(), "it is the watermark of the run r1, and this is the run r2") {
+		!strings.Contains(err.Error(), "it is the watermark of the run r1, not of r2") {
 		t.Errorf("of another run: %v, %v", w, err)
 	}
 }
