@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -40,8 +41,7 @@ const (
 	rewardJSON   = "verifier/reward.json"
 	rewardText   = "verifier/reward.txt"
 	artifactsDir = "artifacts/"
-	manifestFile = artifactsDir + "manifest.json"
-	agentDir     = "agent/"
+	trajectory   = "trajectory.json"
 )
 
 // inTrial finds files that programs left in a trial's folder, whose name has "__".
@@ -52,8 +52,8 @@ func skip(name string) bool {
 	return base != resultFile && base != configFile || inTrial.MatchString(name)
 }
 
-// records makes a record of a trial: {"result", "trajectories": [{"name", "document"}], "reward_json", "reward_text",
-// "manifest", "artifacts"}, or its config.json alone while it has no result. The files of the job itself give none.
+// records makes a record of a trial: {"result", "trajectories" by name, "reward_json", "reward_text", "artifacts"}, or its
+// config.json alone while it has no result. The files of the job itself give none.
 func records(f importers.File, yield func(importers.Record) bool) error {
 	data, err := importers.ReadDocument(f)
 	if err != nil {
@@ -61,10 +61,8 @@ func records(f importers.File, yield func(importers.Record) bool) error {
 	}
 	r := importers.Record{Data: data, Options: f.Options}
 	config := path.Base(f.Name) == configFile
-	for _, c := range f.Companions {
-		if config && c.Name == resultFile {
-			return nil // the trial has ended
-		}
+	if config && slices.ContainsFunc(f.Companions, func(c importers.Companion) bool { return c.Name == resultFile }) {
+		return nil // the trial has ended
 	}
 	text, bad := value.Check(data)
 	if bad != nil { // conversion says what is wrong
@@ -85,43 +83,40 @@ func records(f importers.File, yield func(importers.Record) bool) error {
 
 // trialOf returns the record of a trial that has a result.
 func trialOf(f importers.File, result []byte) ([]byte, error) {
-	out := jsontext.Object{{Key: "result", Raw: result}}
-	var trajectories, artifacts [][]byte
-	kept := Kept{Left: MaxKeptBytes}
+	var trajectories jsontext.Object
+	var artifacts [][]byte
+	kept, out := Kept{Left: MaxKeptBytes}, jsontext.Object{{Key: "result", Raw: result}}
 	for _, c := range f.Companions {
-		if strings.HasPrefix(c.Name, artifactsDir) && c.Name != manifestFile {
-			data, size, err := c.Head(MaxArtifactBytes)
-			if err == nil {
-				err = kept.Add(c.Name, size, bytes.NewReader(data))
+		var err error
+		var data []byte
+		switch name, artifact := strings.CutPrefix(c.Name, artifactsDir); {
+		case c.Name == resultFile || name == "manifest.json" && artifact:
+		case artifact:
+			var size int64
+			if data, size, err = c.Head(MaxArtifactBytes); err == nil {
+				err = kept.Add("/"+name, size, bytes.NewReader(data))
 			}
-			if err != nil {
-				return nil, fault.Invalid(f.Name, "", err, "reading %q beside it", c.Name)
+		case c.Name == rewardText:
+			data, err = c.Read()
+			out.Set("reward_text", importers.Quote(strings.ToValidUTF8(strings.TrimSpace(string(data)), "\uFFFD")))
+		default:
+			if data, err = c.Read(); err == nil {
+				data, err = value.Check(data)
 			}
-			continue
-		}
-		data, err := c.Read()
-		if err == nil && c.Name != rewardText {
-			data, err = value.Check(data)
+			if c.Name == rewardJSON {
+				out.Set("reward_json", data)
+			} else {
+				trajectories.Set(strings.TrimPrefix(c.Name, "agent/"), data)
+			}
 		}
 		if err != nil {
 			return nil, fault.Invalid(f.Name, "", err, "reading %q beside it", c.Name)
 		}
-		switch c.Name {
-		case manifestFile:
-			out.Set("manifest", data)
-		case rewardJSON:
-			out.Set("reward_json", data)
-		case rewardText:
-			out.Set("reward_text", importers.Quote(strings.ToValidUTF8(strings.TrimSpace(string(data)), "\uFFFD")))
-		default:
-			named := jsontext.Object{{Key: "name", Raw: importers.Quote(strings.TrimPrefix(c.Name, agentDir))}, {Key: "document", Raw: data}}
-			trajectories = append(trajectories, named.Bytes())
-		}
 	}
-	for _, a := range kept.List {
-		artifacts = append(artifacts, appendArtifact(nil, &a))
+	for i := range kept.List {
+		artifacts = append(artifacts, appendArtifact(nil, &kept.List[i]))
 	}
-	out.Set("trajectories", value.Join(trajectories))
+	out.Set("trajectories", trajectories.Bytes())
 	out.Set("artifacts", value.Join(artifacts))
 	return out.Bytes(), nil
 }

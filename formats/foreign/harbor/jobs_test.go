@@ -157,20 +157,20 @@ func TestBothSourcesOfTokens(t *testing.T) {
 		change func(result object, files map[string]any)
 		want   string
 	}{
-		"other ids":      {func(r object, _ map[string]any) { detail(r)["completion_token_ids"].([]any)[0].([]any)[0] = 9.0 }, "no turn of rollout_details"},
-		"other logprobs": {func(r object, _ map[string]any) { detail(r)["logprobs"].([]any)[1].([]any)[0] = -9.0 }, "the logprobs of turn 1"},
-		"other prompt":   {func(r object, _ map[string]any) { detail(r)["prompt_token_ids"].([]any)[1].([]any)[0] = 9.0 }, "ids or the logprobs of turn 1"},
+		"other ids":      {func(r object, _ map[string]any) { detail(r)["completion_token_ids"].([]any)[0].([]any)[0] = 9.0 }, "of turn 0 in rollout_details"},
+		"other logprobs": {func(r object, _ map[string]any) { detail(r)["logprobs"].([]any)[1].([]any)[0] = -9.0 }, "of turn 1 in rollout_details"},
+		"other prompt":   {func(r object, _ map[string]any) { detail(r)["prompt_token_ids"].([]any)[1].([]any)[0] = 9.0 }, "of turn 1 in rollout_details"},
 		"one turn less": {func(r object, _ map[string]any) {
 			for _, name := range tokenMembers {
 				detail(r)[name] = detail(r)[name].([]any)[:1]
 			}
-		}, "no turn of rollout_details"},
-		"lists of two lengths": {func(r object, _ map[string]any) { detail(r)["logprobs"] = detail(r)["logprobs"].([]any)[:1] }, "rollout_details has 1 turns in logprobs, and 2"},
+		}, "1 steps have token ids"},
+		"lists of two lengths": {func(r object, _ map[string]any) { detail(r)["logprobs"] = detail(r)["logprobs"].([]any)[:1] }, "rollout_details has 1 turns in logprobs"},
 		"more calls than turns": {func(r object, files map[string]any) {
 			withoutIDs(files)
 			d := files[main].(object)
 			d["steps"] = append(d["steps"].([]any), object{"step_id": 4, "source": "agent", "message": "more"})
-		}, "2 turns of the agent, and its trajectory 3 calls"},
+		}, "2 turns of the agent and 0 of others, and the trajectory 3 calls"},
 		"ids are no numbers": {func(r object, _ map[string]any) { detail(r)["logprobs"].([]any)[0] = []any{"x"} }, "rollout_details"},
 	} {
 		if _, err := trial(t, c.change); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -219,19 +219,19 @@ func TestTrials(t *testing.T) {
 			delete(f, rewardJSON)
 			f[rewardText] = "0.5\n"
 		}, outcomes.StatusOK, "", outcomes.StopDone, new(0.5), 5, 1, ""},
-		"another reward": {func(r object, f map[string]any) { f[rewardJSON].(object)["built"] = 0 }, "", "", "", nil, 0, 0, `the reward "built" is 1 in result.json, and 0 in verifier/reward.json`},
+		"another reward": {func(r object, f map[string]any) { f[rewardJSON].(object)["built"] = 0 }, "", "", "", nil, 0, 0, `the reward "built" is 1 in result.json, and 0 in the file of the verifier`},
 		"under way":      {func(r object, f map[string]any) { r["finished_at"] = nil }, "", "", "", nil, 0, 0, "hello__uBGzUuD has not ended"},
 		"several steps":  {func(r object, f map[string]any) { r["step_results"] = []any{} }, "", "", "", nil, 0, 0, "several steps"},
-		"continued":      {continued, "", "", "", nil, 0, 0, "no turn of rollout_details"},
+		"continued":      {continued, "", "", "", nil, 0, 0, "4 steps have token ids"},
 		"continued nowhere": {func(r object, f map[string]any) {
 			f[main].(object)["continued_trajectory_ref"] = "trajectory.cont-1.json"
-		}, "", "", "", nil, 0, 0, "continued in trajectory.cont-1.json, which is not there"},
-		"continued in itself": {func(r object, f map[string]any) { f[main].(object)["continued_trajectory_ref"] = "trajectory.json" }, "", "", "", nil, 0, 0, "continued in itself"},
+		}, "", "", "", nil, 0, 0, "goes on in agent/trajectory.cont-1.json, which is not there"},
+		"goes on in agent/trajectory.json, which is not there, or comes before": {func(r object, f map[string]any) { f[main].(object)["continued_trajectory_ref"] = "trajectory.json" }, "", "", "", nil, 0, 0, "goes on in agent/trajectory.json, which is not there, or comes before"},
 		"another's continuation": {func(r object, f map[string]any) {
 			continued(r, f)
 			delete(f[main].(object), "continued_trajectory_ref")
 			delete(r["agent_result"].(object), "rollout_details")
-		}, "", "", "", nil, 0, 0, "no trajectory is continued in it"},
+		}, "", "", "", nil, 0, 0, "no trajectory goes on in agent/trajectory.cont-1.json"},
 		"continued, with a sub-agent": {func(r object, f map[string]any) {
 			continued(r, f)
 			delete(r["agent_result"].(object), "rollout_details")
@@ -263,13 +263,13 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestTrialFiles: artifacts have the paths that they had in the environment.
+// TestTrialFiles: artifacts have the paths that they had in the environment, as Harbor mirrors them.
 func TestTrialFiles(t *testing.T) {
 	row, err := trial(t, func(_ object, files map[string]any) {
 		files["artifacts/app/a.txt"], files["artifacts/b/x"] = "text", "\xff\x00"
 		files["artifacts/manifest.json"] = []any{object{"source": "/app/a.txt", "destination": "artifacts/app/a.txt"}, object{"source": "/logs/b", "destination": "artifacts/b"}}
 	})
-	want := []formats.Artifact{{Name: "/app/a.txt", Bytes: 4, Content: "text"}, {Name: "/logs/b/x", Bytes: 2, Content: "data:;base64,/wA="}}
+	want := []formats.Artifact{{Name: "/app/a.txt", Bytes: 4, Content: "text"}, {Name: "/b/x", Bytes: 2, Content: "data:;base64,/wA="}}
 	if d := gocmp.Diff(want, row.Artifacts); d != "" || err != nil {
 		t.Error(err, d)
 	}

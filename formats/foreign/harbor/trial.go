@@ -2,6 +2,7 @@ package harbor
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/tree"
 )
 
 // limits are exceptions after which a reward counts: the agent was ended at a limit, and its work was verified.
@@ -46,7 +48,11 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	t := &x.Row
 	t.TrajectoryID, t.ExampleID = must.Text("id", result.Get("id")), must.Text("task_name", result.Get("task_name"))
 	t.StartedAt, t.FinishedAt = value.Micros(result.Get("started_at")), value.Micros(result.Get("finished_at"))
-	t.Artifacts = artifactsOf(o)
+	for v := range jsontext.Elements(must.List("artifacts", o.Get("artifacts"))) {
+		a := jsontext.ParseObject(v)
+		size := cmp.Or(must.Whole("bytes", a.Get("bytes")), new(int64))
+		t.Artifacts = append(t.Artifacts, formats.Artifact{Name: must.Text("name", a.Get("name")), Bytes: *size, Content: must.Text("content", a.Get("content"))})
+	}
 	if info := must.Object("agent_info", result.Get("agent_info")); len(t.Calls) == 0 {
 		t.Model = must.Text("agent_info.model_info.name", must.Object("agent_info.model_info", info.Get("model_info")).Get("name"))
 	}
@@ -54,7 +60,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	atif.Rewards(t, "verifier_result.rewards.", rewardsOf(o, result))
 	conclude(t, result)
 	meta := jsontext.ParseObject([]byte(t.Metadata))
-	meta.Set("trial", value.Without(withoutTokens(result), "id", "task_name", "started_at", "finished_at").Bytes())
+	agent := must.Object("agent_result", result.Get("agent_result"))
+	agent.Drop("rollout_details")
+	meta.Set("trial", value.Without(result.With("agent_result", agent.Bytes()), "id", "task_name", "started_at", "finished_at").Bytes())
 	t.Metadata = jsontext.Compact(meta.Bytes())
 	return []importers.Item{x}, nil
 }
@@ -83,122 +91,61 @@ func conclude(t *formats.Trajectory, result jsontext.Object) {
 
 // conversation reads the trajectories of a trial.
 func conversation(r *importers.Record, o, result jsontext.Object) (x importers.Item) {
-	docs, chain := map[string]jsontext.Object{}, []string(nil)
-	must.Each("trajectories", must.List("trajectories", o.Get("trajectories")), func(v []byte) {
-		d := must.Object("trajectory", v)
-		name := must.Text("name", d.Get("name"))
-		if docs[name] = must.Object(name, d.Get("document")); docs[name] == nil {
-			must.Fail("agent/%s holds no trajectory", name)
+	docs, main := map[string]jsontext.Object{}, []string(nil)
+	for _, d := range must.Object("trajectories", o.Get("trajectories")) {
+		if docs[d.Key] = must.Object("agent/"+d.Key, d.Raw); docs[d.Key] == nil {
+			must.Fail("agent/%s holds no trajectory", d.Key)
 		}
-	})
-	for next := "trajectory.json"; next != ""; {
-		if docs[next] == nil {
-			if len(chain) == 0 {
-				break
-			}
-			must.Fail("agent/%s is continued in %s, which is not there", chain[len(chain)-1], next)
-		}
-		if slices.Contains(chain, next) {
-			must.Fail("agent/%s is continued in itself", next)
-		}
-		chain = append(chain, next)
-		next = strings.TrimPrefix(must.Text("continued_trajectory_ref", docs[next].Get("continued_trajectory_ref")), "./")
 	}
-	if len(chain) == 0 {
-		if len(docs) > 0 {
-			must.Fail("the trial has other trajectories, but no agent/trajectory.json")
-		}
-		importers.Fail(&x.Row, outcomes.FailNoCalls, "the agent left no trajectory (agent/trajectory.json)")
-		return x
-	}
-	addSubagents(r, docs, chain)
-	var main []jsontext.Object
-	for _, name := range chain {
-		main = append(main, docs[name])
-	}
-	addTokens(r, main, docs, result)
-	var texts [][]byte
-	for _, d := range main {
-		texts = append(texts, d.Bytes())
-	}
-	defer must.In("agent/trajectory.json")
-	return atif.Trajectory(r, texts[0], texts[1:]...)
-}
-
-// addSubagents embeds the trajectories of other agents in the first document.
-func addSubagents(r *importers.Record, docs map[string]jsontext.Object, chain []string) {
-	first := docs[chain[0]]
-	var all [][]byte
-	for v := range jsontext.Elements(must.List("subagent_trajectories", first.Get("subagent_trajectories"))) {
-		all = append(all, v)
-	}
-	for _, name := range sorted(docs) {
+	for next := trajectory; next != ""; next = must.Text("continued_trajectory_ref", docs[next].Get("continued_trajectory_ref")) {
 		switch {
-		case slices.Contains(chain, name):
+		case docs[next] == nil && len(docs) == 0:
+			importers.Fail(&x.Row, outcomes.FailNoCalls, "the agent left no trajectory (agent/trajectory.json)")
+			return x
+		case docs[next] == nil || slices.Contains(main, next):
+			must.Fail("the trajectory goes on in agent/%s, which is not there, or comes before", next)
+		}
+		main = append(main, next)
+	}
+	addTokens(r, main, docs, must.Object("agent_result", result.Get("agent_result")).Get("rollout_details"))
+	var agents, parts [][]byte // the documents of sub-agents, which the first part embeds, and of the agent
+	for v := range jsontext.Elements(must.List("subagent_trajectories", docs[trajectory].Get("subagent_trajectories"))) {
+		agents = append(agents, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(docs)) {
+		switch d := docs[name]; {
+		case slices.Contains(main, name):
 		case strings.HasPrefix(name, "trajectory.cont-"):
-			r.Lose("agent/trajectory.cont-N.json", "no trajectory is continued in it")
+			must.Fail("no trajectory goes on in agent/%s", name)
 		default:
-			d := docs[name]
-			if !d.Has("trajectory_id") {
-				d.Set("trajectory_id", importers.Quote(name))
-			}
-			all = append(all, d.Bytes())
+			agents = append(agents, d.Bytes())
 		}
 	}
-	if len(all) > 0 {
-		first.Set("subagent_trajectories", value.Join(all))
-		docs[chain[0]] = first
+	for _, name := range main {
+		d := docs[name]
+		if name == trajectory && len(agents) > 0 {
+			d.Set("subagent_trajectories", value.Join(agents))
+		}
+		parts = append(parts, d.Bytes())
 	}
+	defer must.In("agent/" + trajectory)
+	return atif.Trajectory(r, parts[0], parts[1:]...)
 }
 
-func sorted(docs map[string]jsontext.Object) (out []string) {
-	for name := range docs {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// rewardsOf returns the rewards by name: the result's, with which the verifier's files must agree, or else the files'.
+// rewardsOf returns the rewards by name: the result's, with which the verifier's file must agree, or else the file's.
 func rewardsOf(o, result jsontext.Object) jsontext.Object {
 	rewards := must.Object("verifier_result.rewards", must.Object("verifier_result", result.Get("verifier_result")).Get("rewards"))
-	for _, c := range rewards {
-		must.Number("verifier_result.rewards."+c.Key, c.Raw)
+	file, text := must.Object(rewardJSON, o.Get("reward_json")), must.Text(rewardText, o.Get("reward_text"))
+	if n, err := strconv.ParseFloat(text, 64); file == nil && err == nil { // else Harbor names it as the trial's exception
+		file = jsontext.Object{{Key: "reward", Raw: strconv.AppendFloat(nil, n, 'g', -1, 64)}}
 	}
-	file, from := must.Object(rewardJSON, o.Get("reward_json")), rewardJSON
-	if text := must.Text(rewardText, o.Get("reward_text")); file == nil && text != "" {
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
-			return rewards // Harbor names it as the trial's exception
+	for _, c := range file {
+		if rewards != nil && !tree.SameJSON(string(c.Raw), string(rewards.Get(c.Key))) {
+			must.Fail("the reward %q is %s in result.json, and %s in the file of the verifier", c.Key, cmp.Or(string(rewards.Get(c.Key)), "missing"), c.Raw)
 		}
-		file, from = jsontext.Object{{Key: "reward", Raw: []byte(text)}}, rewardText
 	}
 	if rewards == nil {
 		return file
 	}
-	for _, c := range file {
-		ours, theirs := must.Number("verifier_result.rewards."+c.Key, rewards.Get(c.Key)), must.Number(from+": "+c.Key, c.Raw)
-		if (ours == nil) != (theirs == nil) || ours != nil && *ours != *theirs {
-			must.Fail("the reward %q is %s in result.json, and %s in %s", c.Key, cmp.Or(string(rewards.Get(c.Key)), "missing"), c.Raw, from)
-		}
-	}
 	return rewards
-}
-
-// artifactsOf returns the files of the trial by their paths in the environment, as the manifest says.
-func artifactsOf(o jsontext.Object) (out []formats.Artifact) {
-	for v := range jsontext.Elements(must.List("artifacts", o.Get("artifacts"))) {
-		a := jsontext.ParseObject(v)
-		name := must.Text("name", a.Get("name"))
-		for entry := range jsontext.Elements(must.List("manifest", o.Get("manifest"))) {
-			e := must.Object("artifacts/manifest.json", entry)
-			to, from := must.Text("destination", e.Get("destination")), must.Text("source", e.Get("source"))
-			if below, in := strings.CutPrefix(name, to); in && to != "" && from != "" && (below == "" || below[0] == '/') {
-				name = from + below
-				break
-			}
-		}
-		size := cmp.Or(must.Whole("bytes", a.Get("bytes")), new(int64))
-		out = append(out, formats.Artifact{Name: name, Bytes: *size, Content: must.Text("content", a.Get("content"))})
-	}
-	return out
 }
