@@ -170,8 +170,8 @@ var callColumns = []Column{
 	{Path: "completion_tokens", Type: i32, Unit: "tokens",
 		Meaning: "of the answer, as the engine counted; 0 when it did not"},
 	{Path: "cached_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, found in the engine's cache", Volatile: true},
-	{Path: "target", Type: flag, Meaning: "a call to the model and function under training that is not auxiliary (a title, a summary: the guide to harnesses says how it is told); " +
-		"false: recorded, not trained"},
+	{Path: "target", Type: flag, Meaning: "a call to the model and function under training that is not auxiliary " +
+		"(a title, a summary: the guide to harnesses says how it is told); false: recorded, not trained"},
 	{Path: "logprobs_mode", Type: str,
 		Meaning: "which logprobs the engine was found to return: raw (of the model, before temperature, penalties and " +
 			"truncation) or processed (of the distribution that was sampled)", Null: "the engine was not tested"},

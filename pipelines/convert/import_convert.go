@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,8 +48,7 @@ func (o *ImportOptions) rows(p *parsed, h *hasher, file string) error {
 		}
 		r.redacted = o.Redact.Trajectory(&r.Row)
 		if column, n := oversize(&r.Row, len(p.Data)); column != "" {
-			return fmt.Errorf("column %s has %d bytes, and a dataset holds at most %d in one row", column, n,
-				parquet.MaxColumnBytes)
+			return errors.New(tooLarge(column, n))
 		}
 		if err := o.identify(r, h, p.Data); err != nil {
 			return err
@@ -73,6 +73,10 @@ func (o *ImportOptions) rows(p *parsed, h *hasher, file string) error {
 // source returns where a row comes from.
 func (p *parsed) source(file string, r *row) validate.Source {
 	return validate.Source{File: file, Line: int64(p.Line), Record: p.Row, ID: r.Row.TrajectoryID, Preferred: preferred(r)}
+}
+
+func tooLarge(column string, bytes int64) string {
+	return fmt.Sprintf("column %s has %d bytes, and a dataset holds at most %d in one row", column, bytes, parquet.MaxColumnBytes)
 }
 
 // oversize returns the column of a row that no dataset can hold, if there is

@@ -41,7 +41,7 @@ func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {
 	default:
 		v := find(r.Item, record, by)
 		if v == nil {
-			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --group-by", by)
+			return noField(by, "--group-by")
 		}
 		t.ExampleID, r.NumberID = jsontext.Compact(v), v[0] != '"'
 		if v[0] == '"' {
@@ -78,6 +78,10 @@ func find(x *importers.Item, record []byte, path string) []byte {
 		}
 	}
 	return nil
+}
+
+func noField(name, flag string) error {
+	return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of %s", name, flag)
 }
 
 // epoch sets the epoch of a row.

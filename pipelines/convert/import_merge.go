@@ -13,7 +13,6 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -38,15 +37,15 @@ func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
 			"into the trajectories that they are parts of: none, or calls. A call continues the longest answer with "+
 			"which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
 	d.String(&o.MergeBy, "merge-by",
-		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it is "+
-			"searched as those of --group-by are").ID("merge-by").Common()
+		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it "+
+			"is searched as those of --group-by are").ID("merge-by").Common()
 	d.Bool(&o.MergeByTime, "merge-by-time",
 		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had "+
 			"ended and that no other call continues; without it, these calls become failed rows (ambiguous_merge)").
 		ID("merge-by-time")
 	plugin.Choice(d, &o.Auxiliary, "auxiliary",
-		"with --merge calls: treat auxiliary calls, such as those for a title, in this `WAY`: skip them in training, or "+
-			"train on them; a call is auxiliary if no call of its conversation offers tools, and a call of another "+
+		"with --merge calls: treat auxiliary calls, such as those for a title, in this `WAY`: skip them in training, "+
+			"or train on them; a call is auxiliary if no call of its conversation offers tools, and a call of another "+
 			"conversation of the attempt does", tree.AuxiliarySkip, tree.AuxiliaryTrain).ID("auxiliary")
 }
 
@@ -55,7 +54,8 @@ func (o *ImportOptions) validateMerge() error {
 	o.Merge, o.Auxiliary = cmp.Or(o.Merge, MergeNone), cmp.Or(o.Auxiliary, tree.AuxiliarySkip)
 	switch {
 	case o.Merge == MergeNone && (o.MergeBy != "" || o.MergeByTime):
-		return fault.Errorf(fault.Usage, "add --merge calls", "import: --merge-by and --merge-by-time say how calls are merged")
+		return fault.Errorf(fault.Usage, "add --merge calls",
+			"import: --merge-by and --merge-by-time say how calls are merged")
 	case o.Merge == MergeCalls && o.MergeBy == "" && o.Out.Shard.Of().Count > 1:
 		return fault.Errorf(fault.Usage, "name the field of an attempt with --merge-by, or leave --shard out",
 			"import: calls that only their messages link cannot be divided among shards")
@@ -73,7 +73,7 @@ func (o *ImportOptions) call(r *row, record []byte, at validate.Source) (err err
 		if v := find(r.Item, record, o.MergeBy); v != nil {
 			by = jsontext.Compact(v)
 		} else if !o.Lossy {
-			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --merge-by", o.MergeBy)
+			return noField(o.MergeBy, "--merge-by")
 		}
 	}
 	if r.call, err = calls.New(*r.Item, by, at); err != nil {
@@ -129,8 +129,7 @@ func (c *check) conversation(ctx context.Context, v *calls.Conversation, h *hash
 	}
 	c.o.epoch(r)
 	if column, n := oversize(t, v.Size); column != "" {
-		importers.Fail(t, outcomes.FailTooLarge, fmt.Sprintf("column %s has %d bytes, and a dataset holds at most %d in one row",
-			column, n, parquet.MaxColumnBytes))
+		importers.Fail(t, outcomes.FailTooLarge, tooLarge(column, n))
 		t.DropTokens()
 		t.Messages, t.Candidates, t.Artifacts, t.Losses, t.Answer = nil, nil, nil, nil, ""
 	}
@@ -183,8 +182,8 @@ func (m *Merged) known() *Merged {
 // facts adds the counts, which are of all shards.
 func (m *Merged) facts(facts map[string]float64) {
 	if m.Calls > 0 {
-		facts[factMergedCalls], facts[factAmbiguous], facts[factGaps] = float64(m.Calls), float64(m.Ambiguous), float64(m.Gaps)
-		facts[factCopies], facts[factTries] = float64(m.Copies), float64(m.Tries)
+		facts[factMergedCalls], facts[factAmbiguous] = float64(m.Calls), float64(m.Ambiguous)
+		facts[factCopies], facts[factTries], facts[factGaps] = float64(m.Copies), float64(m.Tries), float64(m.Gaps)
 	}
 }
 
@@ -206,7 +205,8 @@ func (m *Merged) write(w io.Writer) {
 	}
 	for _, what := range slices.Sorted(maps.Keys(m.Differ)) {
 		d := m.Differ[what]
-		fmt.Fprintf(w, "  the calls of %s differ in the %s; the first: %s\n", plural.Of(d.Trajectories, "trajectory"), what, d.First)
+		fmt.Fprintf(w, "  the calls of %s differ in the %s; the first: %s\n",
+			plural.Of(d.Trajectories, "trajectory"), what, d.First)
 	}
 	if m.Resampled > 0 {
 		fmt.Fprintf(w, "  of %s of --merge-by several answers to the first prompt were continued, the first %s: "+

@@ -58,7 +58,8 @@ func (c *Call) single() error {
 	last := &t.Messages[n-1]
 	call := formats.Call{Error: cmp.Or(t.Error, "the call failed"), Tools: -1, Sampling: "{}", Target: true}
 	if last.Sampled {
-		for m := last; n > 0 && m.Sampled && m.Call == last.Call && m.Parent == last.Parent; m = &t.Messages[max(0, n-1)] {
+		same := func(m *formats.Message) bool { return m.Sampled && m.Call == last.Call && m.Parent == last.Parent }
+		for n > 0 && same(&t.Messages[n-1]) {
 			n--
 		}
 		call = t.Calls[last.Call]

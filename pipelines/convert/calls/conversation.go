@@ -185,7 +185,8 @@ func (b *builder) conclude(t *formats.Trajectory) {
 	case b.of.Class != "" && c.linked.Flags&contradicts != 0:
 		importers.Fail(t, b.of.Class, "the log has several different answers under its id")
 	case b.of.Class != "":
-		importers.Fail(t, b.of.Class, "several attempts got this answer to this prompt, and the log does not say which of them went on")
+		importers.Fail(t, b.of.Class,
+			"several attempts got this answer to this prompt, and the log does not say which of them went on")
 	case row.Status == outcomes.StatusFailed:
 		importers.Fail(t, cmp.Or(row.FailureClass, outcomes.FailEngine), cmp.Or(row.Error, call.Error))
 	case call.Error != "":

@@ -112,7 +112,8 @@ func (b *builder) metadata(t *formats.Trajectory, index []int) string {
 		all.Add(fieldCalls, array(list))
 	}
 	if len(before)+len(after) > 0 {
-		all.Add(fieldMissing, jsontext.Object{{Key: "before", Raw: array(before)}, {Key: "after", Raw: array(after)}}.Bytes())
+		all.Add(fieldMissing,
+			jsontext.Object{{Key: "before", Raw: array(before)}, {Key: "after", Raw: array(after)}}.Bytes())
 	}
 	return all.String()
 }
