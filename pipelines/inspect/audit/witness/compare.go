@@ -76,14 +76,8 @@ func (c *comparison) attempt(m *matched) {
 				sort = a.Role + " and " + b.Role
 			}
 			c.compare(f.name, f.check, [2]bool{f.has(a), f.has(b)}, func() bool { return f.same(a, b) }, sort, func() [2]string {
-				says := f.says(a, b)
-				for side, x := range [2]*item{a, b} {
-					if !f.has(x) {
-						says[side] = "nothing"
-					}
-					says[side] = x.place() + says[side]
-				}
-				return says
+				says := differing(f.text(a), f.text(b))
+				return [2]string{a.place() + says[0], b.place() + says[1]}
 			})
 		}
 	}

@@ -19,15 +19,14 @@ type facet struct {
 	shifts      int // of so many turns it must be that of the next or the last one to be called shifted; 0: never
 	has         func(*item) bool
 	same        func(a, b *item) bool
-	says        func(a, b *item) [2]string
+	text        func(*item) string
 }
 
 // facets are those of every message but its text.
 var facets = []facet{
 	{"roles", "witness_roles", 0, func(*item) bool { return true }, func(a, b *item) bool { return a.Role == b.Role },
-		func(a, b *item) [2]string { return [2]string{a.Role, b.Role} }},
-	{"tool calls", "witness_tool_calls", 0, func(x *item) bool { return len(x.ToolCalls) > 0 }, sameCalls,
-		func(a, b *item) [2]string { return differing(a.calls(), b.calls()) }},
+		func(x *item) string { return x.Role }},
+	{"tool calls", "witness_tool_calls", 0, func(x *item) bool { return len(x.ToolCalls) > 0 }, sameCalls, (*item).calls},
 	number("prompt tokens", func(x *item) int32 { return x.call.PromptTokens }),
 	number("completion tokens", func(x *item) int32 { return x.call.CompletionTokens }),
 	list("token ids", "witness_ids", func(x *item) []int32 { return x.TokenIDs }, func(x, y int32) bool { return x == y }),
@@ -36,24 +35,13 @@ var facets = []facet{
 
 func number(name string, of func(*item) int32) facet {
 	return facet{name, "witness_tokens", 2, func(x *item) bool { return of(x) > 0 }, func(a, b *item) bool { return of(a) == of(b) },
-		func(a, b *item) [2]string { return [2]string{fmt.Sprint(of(a)), fmt.Sprint(of(b))} }}
+		func(x *item) string { return fmt.Sprint(of(x)) }}
 }
 
 func list[T any](name, check string, of func(*item) []T, same func(x, y T) bool) facet {
 	return facet{name, check, 1, func(x *item) bool { return len(of(x)) > 0 },
 		func(a, b *item) bool { return slices.EqualFunc(of(a), of(b), same) },
-		func(a, b *item) [2]string {
-			x, y, n := of(a), of(b), 0
-			for n < min(len(x), len(y)) && same(x[n], y[n]) {
-				n++
-			}
-			return [2]string{from(x, n), from(y, n)}
-		}}
-}
-
-// from says how long a list is and what it has from element n on.
-func from[T any](list []T, n int) string {
-	return fmt.Sprintf("%d, those from %d on are %v", len(list), n, list[n:min(len(list), n+3)])
+		func(x *item) string { return fmt.Sprint(len(of(x)), ": ", of(x)) }}
 }
 
 // text is the facet of what a message says.
@@ -66,7 +54,7 @@ func text(sort string) facet {
 		x, y := *a.Message, *b.Message
 		y.ToolCalls = x.ToolCalls
 		return tree.SameAnswer(&x, &y)
-	}, func(a, b *item) [2]string { return differing(a.text(), b.text()) }}
+	}, (*item).text}
 }
 
 func sameCalls(a, b *item) bool {
@@ -99,6 +87,9 @@ func differing(a, b string) [2]string {
 	for n = max(0, n-before); n > 0 && !utf8.RuneStart(a[n]); n-- {
 	}
 	quote := func(text string) string {
+		if text == "" {
+			return "nothing"
+		}
 		return strconv.Quote(strings.Repeat("…", min(n, 1)) + excerpt.Start(text[n:], length))
 	}
 	return [2]string{quote(a), quote(b)}

@@ -81,6 +81,10 @@ func Run(ctx context.Context, o Options) (*Facts, []validate.Finding, error) {
 	if err := c.pairs(ctx, o, j); err != nil {
 		return nil, nil, err
 	}
+	if c.facts.ByID+c.facts.ByContent == 0 {
+		return nil, nil, fault.Invalid(o.Against.URI(), "--join names a field that both have, such as trajectory_id=metadata.source_id", nil,
+			"none of its %d rows is joined with one of %q", o.Against.Rows, o.In.URI())
+	}
 	c.unjoined[0].Of, c.unjoined[1].Of = o.In.Rows, o.Against.Rows
 	c.facts.UnjoinedIn, c.facts.UnjoinedAgainst, c.facts.Compared = c.unjoined[0].N, c.unjoined[1].N, c.all
 	return c.facts, c.findings(), nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -31,6 +32,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // object is JSON.
@@ -409,4 +411,21 @@ func listed(found []validate.Finding) string {
 		}
 	}
 	return b.String()
+}
+
+// TestNothingIsNoAgreement: records of other attempts are an error, and no record without findings.
+func TestNothingIsNoAgreement(t *testing.T) {
+	own := write(t, "mem://witness-nothing/own", record(t))
+	docs := parsed(t, export(t, own))[:1]
+	for n := range turns {
+		turn(docs[0], n)["message"] = fmt.Sprint("something else ", n)
+	}
+	docs[0]["trajectory_id"], docs[0]["session_id"] = "other", "other"
+	other := imported(t, "mem://witness-nothing/other", docs)
+	for _, join := range []string{"", "trajectory_id", "example_id", "metadata.session_id=metadata.session_id", "none", "metadata", "metadata.steps"} {
+		_, _, err := witness.Run(t.Context(), witness.Options{In: own, Against: other, Join: join})
+		if kind := fault.KindOf(err); kind != fault.Usage && !errors.Is(err, fault.ErrInvalid) {
+			t.Errorf("%q: %v", join, err)
+		}
+	}
 }
