@@ -62,8 +62,9 @@ func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 
 // lacksCalls reports whether an attempt seems to lack calls: its agent wrote an answer of its own, to a
 // prompt that it did not ask, after one of the model.
-func lacksCalls(r *Recorded) bool {
+func lacksCalls(r *Recorded, loose bool) bool {
 	x, todo := expect([]*Recorded{r}, r.Calls)
+	x.loose = loose
 	return slices.ContainsFunc(todo, func(a asking) bool {
 		n, lacks := x.longest(&a)
 		return n != nil && lacks != nil
@@ -81,7 +82,7 @@ func seemsLate(r *Recorded) bool {
 
 // expect returns what is known of a log, and its calls.
 func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
-	x = &expecting{known: map[key][]*node{}, asked: map[key]bool{}, said: map[saying][]*node{}, after: map[missing]*Expected{}, keys: map[*node]key{}, in: map[string]*Expected{}, ambiguous: map[string]bool{}, parents: map[string]string{}, logged: map[string]*Logged{}}
+	x = &expecting{known: map[key][]*node{}, asked: map[key][]*Logged{}, said: map[saying][]*node{}, after: map[missing]*Expected{}, keys: map[*node]key{}, in: map[string]*Expected{}, ambiguous: map[string]bool{}, parents: map[string]string{}, logged: map[string]*Logged{}}
 	for _, l := range log {
 		x.logged[l.Mark()] = l
 	}
@@ -91,7 +92,8 @@ func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
 				continue
 			}
 			text := IsText(&l.Row.Calls[0])
-			x.asked[x.key(r.ends[i], text)] = true
+			k := x.key(r.ends[i], text)
+			x.asked[k] = append(x.asked[k], l)
 			todo = append(todo, asking{Logged: l, ends: r.ends[i], length: len(r.ends[i].path()), text: text})
 		}
 		for _, n := range r.nodes {
@@ -108,7 +110,7 @@ func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
 type expecting struct {
 	loose bool
 	known map[key][]*node    // answers of the log by what they are and follow
-	asked map[key]bool       // prompts
+	asked map[key][]*Logged  // prompts
 	said  map[saying][]*node // answers, whatever they follow
 	after map[missing]*Expected
 	keys  map[*node]key
@@ -141,6 +143,20 @@ func (x *expecting) saying(n *node) saying {
 	return saying{x.key(path[at].parent, false), canonical(&n.Message)}
 }
 
+// wasAsked reports whether some call asked the beginning of a prompt up to a message.
+func (x *expecting) wasAsked(a *asking, n *node) bool {
+	prompt, _ := Asked(&a.Row)
+	return slices.ContainsFunc(x.asked[x.key(n, a.text)], func(l *Logged) bool {
+		other, _ := Asked(&l.Row)
+		for i := range other {
+			if !x.loose && (other[i].Reasoning != prompt[i].Reasoning || plain(&other[i]) != plain(&prompt[i])) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // wasSaid reports whether some call gave the answer that an agent's message is.
 func (x *expecting) wasSaid(a *asking, n *node) bool {
 	prompt, _ := Asked(&a.Row)
@@ -158,7 +174,7 @@ type missing struct {
 // after it that no call gave to a prompt that none asked.
 func (x *expecting) longest(a *asking) (n *node, lacks *key) {
 	for n = a.ends; n != nil && len(x.givers(a, n)) == 0; n = n.parent {
-		if n.Role == "assistant" && n != a.ends && !x.asked[x.key(n.parent, a.text)] && !x.wasSaid(a, n) {
+		if n.Role == "assistant" && n != a.ends && !x.wasAsked(a, n.parent) && !x.wasSaid(a, n) {
 			lacks = new(x.key(n, a.text))
 		}
 	}
