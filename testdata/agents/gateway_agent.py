@@ -1,5 +1,6 @@
 # An agent that knows an OpenAI URL and nothing else: two tasks with a tool and a sub-agent, a stream, two choices, a try that
-# fails and is repeated, an answer that a limit ends, a failure, and a stream that breaks off.
+# fails and is repeated, an answer that a limit ends, a stream that it leaves,
+# a failure, and a stream that breaks off.
 import openai
 
 client = openai.OpenAI(max_retries=0)
@@ -33,6 +34,9 @@ ask(user("a limit"), max_tokens=2)
 client.responses.create(model="policy", instructions="Be brief.", input="by responses", user="canary-user")
 list(client.responses.create(model="policy", instructions="Be brief.", input=[user("by a stream of responses")], stream=True))
 client.post("/messages", body={"model": "policy", "max_tokens": 50, "system": "Be brief.", "messages": [user("by messages")], "metadata": {"user_id": "canary-id"}}, cast_to=object)
+left = ask(user("LEAVE"), stream=True)
+next(left)
+left.close()
 for text, stream in (("FAIL", False), ("CUT", True)):
     try:
         answer = ask(user(text), stream=stream)

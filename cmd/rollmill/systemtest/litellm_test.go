@@ -57,7 +57,7 @@ func TestLiteLLM(t *testing.T) {
 	})
 	want := session.End()
 	for name, in := range map[string]string{"file": logs, "bucket": store.URI("calls")} {
-		for count, merged := range map[int][]string{2*3 + 11: nil, 2*2 + 10: {"--merge", "calls"}, 2 + 10: {"--merge", "calls", "--merge-by", "trace_id"}} {
+		for count, merged := range map[int][]string{2*3 + 12: nil, 2*2 + 11: {"--merge", "calls"}, 2 + 11: {"--merge", "calls", "--merge-by", "trace_id"}} {
 			t.Run(strings.Join(append([]string{name}, merged...), " "), func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "rollout")
 				code, _, stderr := rollmill(t, append([]string{"import", "--from", "litellm", "--in", in, "--out", out}, merged...)...)
@@ -77,7 +77,7 @@ func TestLiteLLM(t *testing.T) {
 
 const (
 	proxyKey = "sk-0123456789abcdef0123456789abcdef"
-	calls    = 2*3 + 11 // of the agent: those of the tasks and the others, with a try that failed; a request that fails thrice is one record
+	calls    = 2*3 + 12 // of the agent: those of the tasks and the others, with a try that failed; a request that fails thrice is one record
 )
 
 // adder is an engine that calls a tool once for each task, and fails as the text says.
@@ -91,6 +91,15 @@ func adder() *recordertest.Engine {
 				return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: "call_" + last.Content[:1], Name: "add", Arguments: `{"a": 1,  "b":2}`}}}
 			}
 			return recordertest.Reply{Content: fmt.Sprintf("the answer %d to %s", q.Choice, last.Content)}
+		},
+		Pace: func(q recordertest.Request, event int) <-chan struct{} {
+			next := make(chan struct{})
+			if q.Messages[0].Content == "LEAVE" && event > 2 {
+				time.AfterFunc(200*time.Millisecond, func() { close(next) })
+			} else {
+				close(next)
+			}
+			return next
 		},
 		Fault: func(_ int, q recordertest.Request) (f recordertest.Fault) {
 			mu.Lock()
@@ -213,7 +222,7 @@ func compareCalls(t *testing.T, rows []formats.Trajectory, want recorder.Record,
 			t.Errorf("not imported: %s", key)
 		}
 	}
-	if failures := map[bool]int{false: 3, true: 2}[merged]; failed != failures || usage != wanted { // the try of RETRY is one with its success
+	if failures := map[bool]int{false: 4, true: 3}[merged]; failed != failures || usage != wanted { // the try of RETRY is one with its success
 		t.Errorf("%d failed calls, want %d; tokens of prompts and answers %v, want %v", failed, failures, usage, wanted)
 	}
 }

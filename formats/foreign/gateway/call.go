@@ -177,7 +177,9 @@ func span(o jsontext.Object, began, done string) importers.Times {
 // refusedBy returns the failure of an error with an HTTP status; 0 for none.
 func refusedBy(status int64, text string) *completion.Failure {
 	class := outcomes.FailEngine
-	if status >= 400 && status < 500 && status != 408 && status != 425 && status != 429 {
+	if status == 499 { // the agent closed the connection, as nginx and LiteLLM have it
+		class = outcomes.FailAbandoned
+	} else if status >= 400 && status < 500 && status != 408 && status != 425 && status != 429 {
 		class = outcomes.FailEngineRefused
 	}
 	return &completion.Failure{Class: class, Text: cmp.Or(text, "the log has no text of the error")}

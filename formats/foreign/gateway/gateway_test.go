@@ -17,14 +17,14 @@ const made = "../../../testdata/importers/litellm/"
 
 // The files of LiteLLM 1.108.7 are those of its callback, without prices; the others are written to the APIs' references.
 func TestLiteLLM(t *testing.T) {
-	foreigntest.Importer(t, LiteLLM, importers.Options{}, made+"calls.jsonl", made+"chunks.jsonl", made+"retry.jsonl")
+	foreigntest.Importer(t, LiteLLM, importers.Options{}, made+"calls.jsonl", made+"retry.jsonl")
 }
 
 func TestCalls(t *testing.T) {
 	foreigntest.Importer(t, Calls, importers.Options{}, "testdata/plain.jsonl")
 }
 
-func FuzzLiteLLM(f *testing.F) { fuzz(f, LiteLLM, made+"calls.jsonl", made+"chunks.jsonl") }
+func FuzzLiteLLM(f *testing.F) { fuzz(f, LiteLLM, made+"calls.jsonl", made+"retry.jsonl") }
 func FuzzCalls(f *testing.F)   { fuzz(f, Calls, "testdata/plain.jsonl") }
 
 func fuzz(f *testing.F, format importers.Format, paths ...string) {
@@ -136,7 +136,8 @@ func TestWhatLiteLLMsRecordsLack(t *testing.T) {
 		`"status":"failure","response":{},"error_information":{"error_code":"400","error_message":"bad"}`:                              `failed engine_refused "bad"`,
 		`"status":"failure","response":{},"error_information":{"error_code":"boom","normalized_error":"500_X","error_message":"boom"}`: `failed engine "boom"`,
 		`"status":"failure","response":{},"stream":true,"error_str":"cut"`:                                                             `failed engine "cut (LiteLLM's record has no text of a stream that broke off)"`,
-		`"stream":true`:    "LiteLLM's record of a stream has neither token ids nor logprobs",
+		`"stream":true`: "LiteLLM's record of a stream has neither token ids nor logprobs",
+		`"stream":true,"error_str":"Client disconnected the request","error_information":{"error_code":"499","error_class":"ClientDisconnected"}`: `failed abandoned "Client disconnected the request"`,
 		`"cache_hit":true`: `"cache_hit":true`,
 		`"response":` + strings.Replace(says, "stop", "length", 1): "truncated",
 		`"response_cost":0.25,"trace_id":"t"`:                      `"response_cost":0.25`,
@@ -177,11 +178,11 @@ func TestChunksOfAStream(t *testing.T) {
 	}
 	record := func(members string) string { return `"standard_logging_object":` + logRecord(members) }
 	for name, c := range map[string]struct{ line, want string }{
-		"with its record":     {line(record(`"stream":true`), "complete", "A"), "ok [7]"},
-		"of a failure":        {line(record(`"status":"failure","response":{},"error_str":"boom"`), "APIConnectionError", "A"), "failed boom"},
-		"alone":               {line(`"request":{"model":"m","messages":`+hi+`}`, "complete", "A"), "ok [7]"},
-		"the agent went away": {line(`"request":{"model":"m","messages":`+hi+`}`, "closed by the agent", "A"), "failed abandoned the stream has no end: closed by the agent"},
-		"broken off":          {line(`"request":{"model":"m","messages":`+hi+`}`, "ReadError", "A"), "failed engine the stream has no end: ReadError"},
+		"with its record": {line(record(`"stream":true`), "complete", "A"), "ok [7]"},
+		"of a failure":    {line(record(`"status":"failure","response":{},"error_str":"boom"`), "APIConnectionError", "A"), "failed boom"},
+		"alone":           {line(`"request":{"model":"m","messages":`+hi+`}`, "complete", "A"), "the chunks of a stream without the record of their call"},
+		"the agent left":  {line(record(`"stream":true`), "closed by the agent", "A"), "failed abandoned the stream has no end: closed by the agent"},
+		"broken off":      {line(record(`"stream":true`), "ReadError", "A"), "failed engine the stream has no end: ReadError"},
 	} {
 		got, why := row(LiteLLM, c.line)
 		text := why

@@ -16,13 +16,13 @@ import (
 )
 
 // LiteLLM reads what LiteLLM's proxy logs: its StandardLoggingPayload as callbacks, generic_api and the S3 loggers
-// write it, rows of LiteLLM_SpendLogs with their requests, and streams of which a callback kept the chunks.
+// write it, and rows of LiteLLM_SpendLogs with their requests.
 //
 // A row's id is litellm_call_id, which all tries of a request share. The trace_id is the agent's session only where the
 // agent gave one, and else new with each call; so it is in metadata, for --merge-by, and joins nothing by itself.
 //
-// A record of a stream has neither ids nor logprobs. Its chunks have them, under the same id: beside the record in a line of
-// the guide's callback, or in a line of their own.
+// A record of a stream has neither ids nor logprobs. Its chunks have them, which pipelines/traces/rollmill_log.py puts beside
+// the record of the same call.
 var LiteLLM = importers.Format{
 	Name:       "litellm",
 	Help:       "request logs of LiteLLM's proxy: of a callback, generic_api, its S3 loggers or its table of spend logs",
@@ -45,7 +45,7 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("proxy_server_request"):
 		c = spent(o)
 	case line.Has("chunks"):
-		c = call{request: body("request", o.Get("request")), api: apis.Chat}
+		must.Fail("it has the chunks of a stream without the record of their call: write both in one line, as pipelines/traces/rollmill_log.py does")
 	case jsontext.Unquote(o.Get("event")) == "proxy_failure":
 		must.Fail("it is the line of a failure hook, which has no request; the failure's own record has it")
 	default:
@@ -95,11 +95,12 @@ func logged(r *importers.Record, o jsontext.Object) call {
 	if stream {
 		c.noTokens = "LiteLLM's record of a stream has neither token ids nor logprobs; its chunks have them"
 	}
-	switch status := must.Text("status", o.Get("status")); status {
-	case "success":
-	case "failure":
+	switch status, problem := must.Text("status", o.Get("status")), must.Text("error_str", o.Get("error_str")); {
+	case status == "success" && problem == "":
+	case status == "success": // of a stream that its agent left: it has what was sent so far, and a finish reason that no engine gave
 		c.failure = failureOf(o)
-		if stream {
+	case status == "failure":
+		if c.failure = failureOf(o); stream {
 			c.failure.Text += " (LiteLLM's record has no text of a stream that broke off)"
 		}
 	default:
