@@ -50,19 +50,19 @@ func spread(r *rand.Rand, lines []string, files int) (out []convert.File) {
 }
 
 // TestRecordingsAreImported imports recorded attempts from rows that are one call each, over several files and
-// in any order, and compares every column of the conversation with what was recorded.
+// in any order, and compares every column of the conversation with what was recorded. RECORDED names more datasets.
 func TestRecordingsAreImported(t *testing.T) {
 	all, err := callstest.Recordings(os.DirFS("../../testdata/calls"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []string{"2.0", "2.4"} {
-		old, err := callstest.Rows(t.Context(), "../../testdata/versions/"+version+"/rollout")
+	for _, folder := range append(strings.Fields(os.Getenv("RECORDED")), "../../testdata/versions/2.0/rollout", "../../testdata/versions/2.4/rollout") {
+		old, err := callstest.Rows(t.Context(), folder)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range old {
-			x, err := callstest.Explode(version+"-"+old[i].TrajectoryID, &old[i], int64(1000+len(all))*1_000_000)
+			x, err := callstest.Explode(fmt.Sprint(len(all), "-", old[i].TrajectoryID), &old[i], int64(1000+len(all))*1_000_000)
 			if err != nil {
 				t.Fatal(err)
 			}
