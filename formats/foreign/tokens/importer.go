@@ -3,7 +3,9 @@ package tokens
 
 import (
 	"regexp"
+	"slices"
 
+	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/records"
 )
@@ -12,14 +14,13 @@ import (
 // --map says which column is what, also whether a mask is of all ids or of the response; lengths
 // decide nothing.
 //
-// In a sequence each run of ones in the mask is an answer, and the zeros before it are
-// what its prompt adds. Where two runs of one version touch they are one answer. A change of the
-// policy's version within a run begins another answer, unless messages say how many there are. With lists of calls,
-// each has its whole prompt.
+// In a sequence each run of ones in the mask is an answer, and the zeros before it are what its
+// prompt adds. A change of the policy's version within a run begins another answer, unless
+// messages say how many there are. With lists of calls, each has its whole prompt.
 //
-// With messages, the n-th answer is that of the n-th message that the assistant sampled. Without,
-// the messages have no text: such rows train as sequences of tokens, and the finding no_text excludes
-// them from what reads it. A mask without a one gives a trajectory of which nothing trains.
+// With messages, the n-th answer is that of the n-th message that the assistant sampled. Without, the
+// messages have no text: such rows train as sequences, and the finding no_text excludes them from what
+// reads it. Of a mask without a one nothing trains. All other columns are read as package chat does.
 var Importer = importers.Format{
 	Name:       "tokens",
 	Help:       "rows of token ids with masks and logprobs, as trainers such as SkyRL, verl, slime and AReaL have them",
@@ -31,30 +32,20 @@ var Importer = importers.Format{
 	Records:    importers.Rows,
 }.ParsedBy(parse)
 
-// The fields, by what --map calls them.
+// The fields that package chat has not, by what --map calls them.
 const (
 	inputIDs         = "input_ids"
 	promptIDs        = "prompt_ids"
 	responseIDs      = "response_ids"
 	lossMask         = "loss_mask"
 	responseMask     = "response_mask"
-	logprobs         = "logprobs"
 	responseLogprobs = "response_logprobs"
 	attentionMask    = "attention_mask"
 	responseLength   = "response_length"
 	versions         = "versions"
-	promptTokens     = "prompt_token_ids"
 	completionTokens = "completion_token_ids"
-	messages         = "messages"
-	tools            = "tools"
-	reward           = "reward"
-	id               = "id"
-	exampleID        = "example_id"
 	epoch            = "epoch"
 	attempt          = "attempt"
-	model            = "model"
-	policyVersion    = "policy_version"
-	finishReason     = "finish_reason"
 	status           = "status"
 	removeSample     = "remove_sample"
 	sequences        = "sequences"
@@ -62,34 +53,39 @@ const (
 	tokenizer        = "tokenizer"
 )
 
-var fields = []importers.Field{
+// The fields that package chat has.
+const (
+	messages     = "messages"
+	promptTokens = "prompt_token_ids"
+	logprobs     = "logprobs"
+	reward       = "reward"
+)
+
+var ofChat = []string{messages, completionTokens, promptTokens, logprobs, reward, "rewards", "tools", "system", "id",
+	"example_id", "model", "policy_version", "finish_reason"}
+
+var fields = append([]importers.Field{
 	{Name: inputIDs, Help: "the ids of a sequence, of prompts and answers"},
 	{Name: promptIDs, Help: "in place of input_ids: the ids before the response"},
 	{Name: responseIDs, Help: "in place of input_ids: those of the response"},
 	{Name: lossMask, Help: "of all ids: 1 or true where the model sampled one that trains, else 0 or false"},
 	{Name: responseMask, Help: "in place of loss_mask: of the response's ids, which are the last ones"},
-	{Name: logprobs, Help: "of all ids, or with completion_token_ids a list for each call: log probabilities"},
+	{Name: logprobs, Help: "their log probabilities: of all ids, or with completion_token_ids a list for each call"},
 	{Name: responseLogprobs, Help: "in place of logprobs: of the response's ids"},
 	{Name: attentionMask, Help: "of all ids: 0 for padding, which is left out"},
 	{Name: responseLength, Help: "how many ids the response has, which is checked"},
-	{Name: versions, Help: "of all ids: which weights sampled each, negative for none; or as `export --to sequences` writes it"},
-	{Name: promptTokens, Help: "a list for each call: the ids of its whole prompt"},
+	{Name: versions, Help: "of all ids: which weights sampled each, negative for none; or as sequences exports it"},
 	{Name: completionTokens, Help: "a list for each call: the ids of its answer"},
-	{Name: messages, Help: "the conversation as text, with one message of the assistant for each answer"},
-	{Name: tools, Help: "definitions of the tools: a list, or JSON text"},
-	{Name: reward, Help: "a number, or an object of numbers, which are named rewards without a total"},
-	{Name: id, Help: "the trajectory's id"},
-	{Name: exampleID, Help: "the task's id, which attempts at it share, such as uid or group_index"},
+	{Name: promptTokens, Help: "a list for each call: the ids of its whole prompt"},
 	{Name: epoch, Help: "the training step or pass"},
 	{Name: attempt, Help: "the number of the attempt at the task"},
-	{Name: model, Help: "the model that answered"},
-	{Name: policyVersion, Help: "which weights answered: a whole number, or one for each answer"},
-	{Name: finishReason, Help: "why the last answer ended"},
 	{Name: status, Help: "completed, truncated, aborted, failed or pending; the last three are failures"},
 	{Name: removeSample, Help: "true: nothing of the row trains"},
-	{Name: sequences, Help: "how many rows the trajectory has; more than 1 are refused, each would count as an attempt"},
+	{Name: sequences, Help: "how many rows the trajectory has; more than 1 are refused: each would be an attempt"},
 	{Name: unmasked, Word: true,
-		Help: "no column, but the word response: in rows without a mask all ids of the response train, as in slime"},
+		Help: "no column, but the word response: in rows without a mask all of it trains, as in slime"},
 	{Name: tokenizer, Word: true, Help: "no column, but the name of the tokenizer of the ids, for the manifest"},
-	importers.RoleField,
-}
+}, slices.DeleteFunc(chat.Fields(), func(f importers.Field) bool {
+	listed := f.Name == logprobs || f.Name == promptTokens
+	return f != importers.RoleField && (listed || !slices.Contains(ofChat, f.Name))
+})...)

@@ -11,28 +11,30 @@ import (
 
 const made = "../../../testdata/importers/tokens/"
 
-// maps are what a user says of each writer's files; the guide has the same.
-var maps = map[string]map[string]string{
-	"agentcore.jsonl":     {inputIDs: "token_ids", responseMask: "loss_mask", responseLogprobs: logprobs, exampleID: "rollout_id"},
+// mapped is what a user says of each writer's files; the guide has the same.
+var mapped = map[string]map[string]string{
+	"agentcore.jsonl":     {inputIDs: "token_ids", responseMask: "loss_mask", responseLogprobs: logprobs, "example_id": "rollout_id"},
 	"skyrl-by-docs.jsonl": {tokenizer: "Qwen/Qwen2.5-0.5B"},
-	"slime-by-docs.jsonl": {inputIDs: "tokens", responseMask: "loss_mask", responseLogprobs: "rollout_log_probs", exampleID: "group_index",
-		attempt: "index", policyVersion: "weight_versions", unmasked: "response"},
-	"areal-by-docs.jsonl": {exampleID: "uid", reward: "rewards"},
-	"calls-by-docs.jsonl": {messages: "conversations", exampleID: "task", reward: "score"},
+	"slime-by-docs.jsonl": {inputIDs: "tokens", responseMask: "loss_mask", responseLogprobs: "rollout_log_probs", "example_id": "group_index",
+		attempt: "index", unmasked: "response"},
+	"areal-by-docs.jsonl": {"example_id": "uid", reward: "rewards"},
+	"calls-by-docs.jsonl": {messages: "conversations", "example_id": "task", reward: "score"},
 	"verl-sft.jsonl":      {},
-	"verl-batch.jsonl":    {responseLogprobs: "rollout_log_probs", exampleID: "uid"},
+	"verl-batch.jsonl":    {responseLogprobs: "rollout_log_probs", "example_id": "uid"},
 }
 
-func options(path string) importers.Options { return importers.Options{Map: maps[filepath.Base(path)]} }
+func options(path string) importers.Options {
+	return importers.Options{Map: mapped[filepath.Base(path)]}
+}
 
 func TestRun(t *testing.T) {
-	for name := range maps {
+	for name := range mapped {
 		foreigntest.Importer(t, Importer, options(name), made+name)
 	}
 }
 
 func FuzzTokens(f *testing.F) {
-	all := importers.Options{Map: map[string]string{responseLogprobs: "l", responseMask: "m", policyVersion: "p"}}
+	all := importers.Options{Map: map[string]string{responseLogprobs: "l", responseMask: "m", "policy_version": "p"}}
 	seeds := foreigntest.Seeds(f, 20000, made+"skyrl-by-docs.jsonl", made+"areal-by-docs.jsonl", made+"calls-by-docs.jsonl")
 	foreigntest.Fuzz(f, Importer, all, "f.jsonl", append(seeds, []byte(`{"prompt_ids":[1],"response_ids":[2,3],"m":[1,true],"l":[-1,null],"versions":[{"start":0,"end":2}],"p":[1]}`),
 		[]byte(`{"input_ids":"[1,2]","m":"[1]","response_length":1,"attention_mask":[1,0],"status":"truncated","reward":{"a":1}}`))...)
@@ -41,42 +43,42 @@ func FuzzTokens(f *testing.F) {
 // TestRefused: what contradicts itself, or is not said, is an error that names the column.
 func TestRefused(t *testing.T) {
 	for row, want := range map[string]string{
-		`{"input_ids":[1,2],"loss_mask":[0,0.5]}`:                                   `column "loss_mask": value 1 is "0.5", not 0, 1, true or false`,
-		`{"input_ids":[1,2],"loss_mask":[0,2]}`:                                     `value 1 is "2"`,
-		`{"input_ids":[1,2],"loss_mask":[0,"x"]}`:                                   `not 0, 1, true or false`,
-		`{"input_ids":[1,2,3],"loss_mask":[0,1]}`:                                   `column "loss_mask" has 2 values, and there are 3 ids (if it is of the response alone: --map response_mask=loss_mask)`,
-		`{"input_ids":[1,2],"loss_mask":[0,1,1]}`:                                   `has 3 values, and there are 2 ids`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[-1]}`:                     `--map response_logprobs=logprobs`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[0,null]}`:                 `column "logprobs": value 1 is "null", not a log probability`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[0,0.5]}`:                  `is not a finite number of at most 0`,
-		`{"input_ids":[1,-2],"loss_mask":[0,1]}`:                                    `column "input_ids": value 1 is "-2", not a token id`,
-		`{"input_ids":[1,2147483648],"loss_mask":[0,1]}`:                            `not a token id`,
-		`{"input_ids":[1,2.5],"loss_mask":[0,1]}`:                                   `not a token id`,
-		`{"input_ids":[[1,2]],"loss_mask":[[0,1]]}`:                                 `not a token id`,
-		`{"input_ids":[1,2]}`:                                                       `name one mask`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"response_mask":[1]}`:                 `both or none`,
-		`{"loss_mask":[0,1]}`:                                                       `it needs the ids in one of three forms`,
-		`{"input_ids":[1],"prompt_ids":[1],"response_ids":[1],"loss_mask":[1]}`:     `one of three forms`,
-		`{"prompt_ids":[1],"loss_mask":[1]}`:                                        `one of three forms`,
-		`{"input_ids":[1,2],"response_mask":[1,1,1]}`:                               `says that the response has 3 of 2 ids`,
-		`{"input_ids":[1,2],"response_mask":[1],"response_length":2}`:               `"response_length" says that the response has 2 of 2 ids, and another column has a response of 1`,
-		`{"prompt_ids":[1],"response_ids":[2,3],"response_mask":[1]}`:               `says that the response has 1 of 3 ids, and another column has a response of 2`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"versions":[-1]}`:                     `column "versions" has 1 values`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"versions":[{"start":0,"end":1}]}`:    `is not in the response`,
-		`{"input_ids":[1,2,3],"loss_mask":[0,1,1],"attention_mask":[1,0,1]}`:        `padding between ids`,
-		`{"input_ids":[1,2,3],"loss_mask":[0,1,1],"attention_mask":[1,1,0]}`:        `padding trains`,
-		`{"completion_token_ids":[[1]],"input_ids":[1],"loss_mask":[1]}`:            `is of one sequence`,
-		`{"completion_token_ids":[1,2]}`:                                            `value 0 is "1", not the list of a call`,
-		`{"completion_token_ids":[[1]],"prompt_token_ids":[[1],[2]]}`:               `has the lists of 2 calls, but "completion_token_ids" of 1 call`,
-		`{"completion_token_ids":[[1]],"logprobs":[-1]}`:                            `not the list of a call`,
-		`{"completion_token_ids":[[1,2]],"logprobs":[[-1]]}`:                        `1 logprobs for 2 token ids`,
-		`{"completion_token_ids":[[1,2]],"loss_mask":[[1,0]]}`:                      `trains in part`,
-		`{"completion_token_ids":[[1]],"messages":[{"role":"user","content":"a"}]}`: `the assistant has 0 messages that are sampled, and the ids have 1 answer`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"policy_version":[1,2]}`:              `column "policy_version" has 2 values, and there are 1 answers`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"status":"odd"}`:                      `"odd", which is not known`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"reward":[1,2]}`:                      `column "reward": "[1,2]" is not a finite number`,
-		`{"input_ids":[1,2],"loss_mask":[0,1],"sequences":2}`:                       `one of 2 sequences`,
-		`{"input_ids":[1,2],"loss_mask":[0,NaN]}`:                                   `not 0, 1`,
+		`{"input_ids":[1,2],"loss_mask":[0,0.5]}`:                                          `column "loss_mask": value 1 is "0.5", not 0, 1, true or false`,
+		`{"input_ids":[1,2],"loss_mask":[0,2]}`:                                            `value 1 is "2"`,
+		`{"input_ids":[1,2],"loss_mask":[0,"x"]}`:                                          `not 0, 1, true or false`,
+		`{"input_ids":[1,2,3],"loss_mask":[0,1]}`:                                          `column "loss_mask" has 2 values for 3 ids (a column of the response alone is --map response_mask=COLUMN`,
+		`{"input_ids":[1,2],"loss_mask":[0,1,1]}`:                                          `has 3 values for 2 ids`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[-1]}`:                            `column "logprobs" has 1 values for 2 ids`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[0,null]}`:                        `column "logprobs": value 1 is "null", not a log probability`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[0,0.5]}`:                         `is not a finite number of at most 0`,
+		`{"input_ids":[1,-2],"loss_mask":[0,1]}`:                                           `column "input_ids": "-2" is not a token id`,
+		`{"input_ids":[1,2147483648],"loss_mask":[0,1]}`:                                   `is not a token id`,
+		`{"input_ids":[1,2.5],"loss_mask":[0,1]}`:                                          `is not a token id`,
+		`{"input_ids":[[1,2]],"loss_mask":[[0,1]]}`:                                        `is not a token id`,
+		`{"input_ids":[1,2]}`:                                                              `it has no mask`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"response_mask":[1]}`:                        `it has two masks`,
+		`{"loss_mask":[0,1]}`:                                                              `it needs the ids in one of three forms`,
+		`{"input_ids":[1],"prompt_ids":[1],"response_ids":[1],"loss_mask":[1]}`:            `one of three forms`,
+		`{"prompt_ids":[1],"loss_mask":[1]}`:                                               `one of three forms`,
+		`{"input_ids":[1,2],"response_mask":[1,1,1]}`:                                      `says that the response has 3 of 2 ids`,
+		`{"input_ids":[1,2],"response_mask":[1],"response_length":2}`:                      `"response_length" says that the response has 2 of 2 ids, another one has 1`,
+		`{"prompt_ids":[1],"response_ids":[2,3],"response_mask":[1]}`:                      `says that the response has 1 of 3 ids, another one has 2`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"versions":[-1]}`:                            `column "versions" has 1 values for 2 ids`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"versions":[{"start":0,"end":1}]}`:           `is not in the response`,
+		`{"input_ids":[1,2,3],"loss_mask":[0,1,1],"attention_mask":[1,0,1]}`:               `padding between ids`,
+		`{"input_ids":[1,2,3],"loss_mask":[0,1,1],"attention_mask":[1,1,0]}`:               `padding that trains`,
+		`{"completion_token_ids":[[1]],"input_ids":[1],"loss_mask":[1]}`:                   `is of one sequence`,
+		`{"completion_token_ids":[1,2]}`:                                                   `has tokens of 1 answer, but the row has 2 sampled messages`,
+		`{"completion_token_ids":[[1]],"prompt_token_ids":[[1],[2]]}`:                      `has tokens of 2 answers, but the row has 1 sampled message`,
+		`{"completion_token_ids":[[1,2]],"logprobs":[[-1]]}`:                               `1 logprobs for 2 token ids`,
+		`{"completion_token_ids":[[1,2]],"loss_mask":[[1,0]]}`:                             `is of one sequence`,
+		`{"completion_token_ids":[[1]],"messages":[{"role":"user","content":"a"}]}`:        `has tokens of 1 answer, but the row has 0 sampled messages`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"policy_version":[1,2]}`:                     `column "policy_version" is "[1,2]", not a whole number`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"messages":[{"role":"user","content":"a"}]}`: `the assistant has 0 messages that are sampled, and the ids have 1 answers`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"status":"odd"}`:                             `column "status" is "odd"; known are`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"reward":[1,2]}`:                             `column "reward": "[1,2]" is not a finite number`,
+		`{"input_ids":[1,2],"loss_mask":[0,1],"sequences":2}`:                              `one of 2 sequences`,
+		`{"input_ids":[1,2],"loss_mask":[0,NaN]}`:                                          `not 0, 1`,
 	} {
 		rows := foreigntest.Rows(Importer, importers.Options{}, "f.jsonl", []byte(row))
 		if !strings.Contains(rows, want) {
@@ -92,6 +94,7 @@ func TestNamed(t *testing.T) {
 		`{"input_ids":[1,2,3],"loss_mask":[0,1,0]}`:                          `"ids_after_the_last_answer":[3]`,
 		`{"input_ids":[1,2],"loss_mask":[0,1],"logprobs":[-3,-1]}`:           `"Metadata":{"logprobs":[-3,-1]`,
 		`{"input_ids":[1,2],"loss_mask":[false,true],"remove_sample":true}`:  `"Sampling":{},"Tools":-1`,
+		`{"completion_token_ids":[[1]],"remove_sample":true}`:                `"Sampling":{},"Tools":-1`,
 		`{"input_ids":[1,2],"loss_mask":[0,1],"reward":3,"status":"failed"}`: `"Metadata":{"reward":3`,
 	} {
 		if rows := foreigntest.Rows(Importer, importers.Options{}, "f.jsonl", []byte(row)); !strings.Contains(rows, want) || strings.Contains(rows, "lost") {

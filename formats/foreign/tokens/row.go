@@ -2,13 +2,14 @@ package tokens
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	foreign "github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -16,50 +17,55 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-// row is a record by its fields.
+// row is a record by its fields, and what no field has.
 type row struct {
 	*importers.Record
 	values map[string][]byte // other than null
-	rest   jsontext.Builder  // other columns
-	meta   importers.Metadata
+	rest   importers.Metadata
 }
 
 func parse(record *importers.Record) ([]importers.Item, error) {
-	r := &row{Record: record}
-	begin := func() { r.values, r.rest = map[string][]byte{}, jsontext.Builder{} }
-	begin()
-	value.Members(record, r.add, begin)
-	if v := r.values[messages]; r.numbers(v) { // of rows that sequences exports
-		delete(r.values, messages)
-		r.rest.Set(messages, v)
+	r := &row{Record: record, values: map[string][]byte{}}
+	for _, f := range value.Object(record, record.Data) {
+		r.add(f.Key, f.Raw)
 	}
-	items := make([]importers.Item, 1)
-	x := &items[0]
-	if n := r.whole(sequences); n != nil && *n > 1 {
-		must.Fail("it is one of %d sequences of a trajectory, and each would count as an attempt; "+
-			"export the trajectories as rows", *n)
+	if n := r.number(sequences, 1<<31-1); n != nil && *n > 1 {
+		must.Fail("it is one of %d sequences of a trajectory, and each would count as an attempt: export rows", *n)
 	}
-	answers := r.answers()
-	if r.on(removeSample) {
-		for i := range answers {
-			answers[i].masked = true
+	var answers []answer
+	n := r.calls()
+	if n < 0 {
+		answers = r.readSequence().answers(r)
+		n = len(answers)
+	}
+	items, err := r.conversation(n)
+	if err != nil {
+		return nil, err
+	}
+	t := &items[0].Row
+	removed, known := value.Truth(r.values[removeSample])
+	if r.has(removeSample) && !known {
+		must.Fail("column %q is %s, neither true nor false", r.Column(removeSample),
+			importers.Brief(r.values[removeSample]))
+	}
+	for i := range t.Calls {
+		t.Calls[i].Target = t.Calls[i].Target && n > 0 && !(removed && known)
+	}
+	if len(answers) > 0 && len(t.Calls) != len(answers) {
+		must.Fail("the assistant has %d messages that are sampled, and the ids have %d answers", len(t.Calls),
+			len(answers))
+	}
+	for i := range t.Messages {
+		if m := &t.Messages[i]; m.Sampled && len(answers) > 0 {
+			answers[m.Call].fill(t, m)
+			t.TokenSource = r.Column(inputIDs)
 		}
 	}
-	r.conversation(&x.Row, answers)
-	r.ids(x)
-	r.outcome(x)
-	for _, column := range r.rest.Object {
-		r.meta.Add(column.Key, column.Raw)
-	}
-	if name, mapped := r.Mapped(tokenizer); mapped {
-		r.meta.Add(tokenizer, importers.Quote(name))
-	}
-	x.Row.Metadata = r.meta.String()
 	return items, nil
 }
 
-// add adds a column to the fields that it is by --map, or else by its own name.
-func (r *row) add(key, v []byte) {
+// add adds a column to the field that it is by --map, or else by its own name.
+func (r *row) add(key string, v []byte) {
 	if string(v) == "null" {
 		return
 	}
@@ -67,128 +73,119 @@ func (r *row) add(key, v []byte) {
 	for _, f := range fields {
 		if column, mapped := r.Mapped(f.Name); f.Word || f == importers.RoleField {
 			continue
-		} else if mapped && column == string(key) {
+		} else if mapped && column == key {
 			r.values[f.Name], used = v, true
-		} else if !mapped && f.Name == string(key) {
+		} else if !mapped && f.Name == key {
 			own = true
 		}
 	}
+	if _, bad := must.Numbers(v, must.TokenID); own && key == messages && v[0] == '[' && bad == nil {
+		own = false // in what sequences exports these are indexes
+	}
 	if own && !used {
-		r.values[string(key)] = v
+		r.values[key] = v
 	} else if !used {
-		r.rest.Set(string(key), v)
+		r.rest.Add(key, v)
 	}
 }
 
 func (r *row) has(field string) bool { return r.values[field] != nil }
 
-// numbers reports whether a value is a list of numbers, and no conversation.
-func (r *row) numbers(v []byte) bool {
-	_, bad := must.Numbers(v, must.TokenID)
-	return len(v) > 0 && v[0] == '[' && bad == nil
-}
-
-// list returns the elements of a field that is a list, or text with one.
-func (r *row) list(field string) [][]byte {
+// number reads a field that is a whole number up to a limit.
+func (r *row) number(field string, limit int64) *int64 {
 	v := r.values[field]
-	text, err := value.Array(v)
+	n := must.Whole("column "+r.Column(field), []byte(value.Scalar(v)))
+	if n != nil && (*n < 0 || *n > limit) {
+		must.Fail("column %q is %s, which is too much or negative", r.Column(field), importers.Brief(v))
+	}
+	return n
+}
+
+// conversation reads all but the ids, with so many answers if the row has no messages.
+func (r *row) conversation(answers int) ([]importers.Item, error) {
+	var o jsontext.Object
+	for _, name := range ofChat {
+		if r.has(name) {
+			o.Set(name, r.values[name])
+		}
+	}
+	if !r.has(messages) {
+		o.Set(messages, value.Join(slices.Repeat([][]byte{[]byte(`{"role":"assistant","content":""}`)}, answers)))
+	}
+	inner := *r.Record
+	if inner.Data = o.Bytes(); r.Options != nil { // the other columns have the fields' own names by now
+		roles := maps.Clone(r.Map)
+		maps.DeleteFunc(roles, func(name, _ string) bool { return !importers.IsRole(name) })
+		inner.Options = &importers.Options{Map: roles, Keep: r.Keep}
+	}
+	items, err := foreign.Parse(&inner)
 	if err != nil {
-		must.Fail("column %q: %w", r.Column(field), err)
+		return nil, err
 	}
-	return slices.Collect(jsontext.Elements([]byte(text)))
+	r.Losses, r.Dropped = inner.Losses, inner.Dropped
+	r.about(&items[0])
+	return items, nil
 }
 
-// each calls read with each element of a field that has one for each of some ids.
-func (r *row) each(field string, ids int, of string, read func(i int, v []byte) bool, want string) {
-	list := r.list(field)
-	if len(list) != ids {
-		must.Fail("column %q has %d values, and there are %d %s", r.Column(field), len(list), ids, of)
-	}
-	for i, v := range list {
-		if !read(i, v) {
-			must.Fail("column %q: value %d is %s, not %s", r.Column(field), i, importers.Brief(v), want)
-		}
-	}
-}
-
-func (r *row) whole(field string) *int64 {
-	if v := r.values[field]; v != nil {
-		n, err := strconv.ParseInt(strings.TrimSuffix(value.Scalar(v), ".0"), 10, 64)
-		if err != nil {
-			must.Fail("column %q is %s, not a whole number", r.Column(field), importers.Brief(v))
-		}
-		return &n
-	}
-	return nil
-}
-
-func (r *row) on(field string) bool {
-	if !r.has(field) {
-		return false
-	}
-	on, ok := value.Truth(r.values[field])
-	if !ok {
-		must.Fail("column %q is %s, neither true nor false", r.Column(field), importers.Brief(r.values[field]))
-	}
-	return on
-}
-
-// ids sets what names the row.
-func (r *row) ids(x *importers.Item) {
-	if v := r.values[id]; v != nil {
-		x.Row.TrajectoryID = value.ID(v)
-	}
-	if v := r.values[exampleID]; v != nil {
-		x.Row.ExampleID, x.NumberID = value.ID(v), v[0] != '"'
-	} else if len(x.Row.Messages) == 0 { // no prompt tells it from other rows
-		all := slices.Concat(r.values[inputIDs], r.values[promptIDs], r.values[responseIDs])
-		x.Row.ExampleID = fmt.Sprintf("ids-%016x", xxh3.Hash(all))
-	}
-	if n := r.whole(epoch); n != nil {
-		if *n < 0 || *n > 1<<31-1 {
-			must.Fail("column %q is %d: there is no such epoch", r.Column(epoch), *n)
-		}
+// about sets what else the row says.
+func (r *row) about(x *importers.Item) {
+	if n := r.number(epoch, 1<<31-1); n != nil {
 		e := int32(*n)
 		x.Epoch = &e
 	}
-	x.Attempt = r.whole(attempt)
-}
-
-// outcome sets the reward and the status. A failure has no reward; the source's is kept in the metadata.
-func (r *row) outcome(x *importers.Item) {
-	t := &x.Row
-	if v := r.values[reward]; v != nil && v[0] == '{' {
-		for name, v := range jsontext.Members(v) {
-			t.Rewards = append(t.Rewards, formats.NamedReward{Name: string(name), Value: r.number(v), Weight: 1})
-		}
-	} else if v != nil {
-		t.Reward = r.number(v)
+	x.Attempt = r.number(attempt, 1<<62)
+	if len(x.Row.Messages) == 0 && x.Row.ExampleID == "" { // no prompt tells it from others
+		all := slices.Concat(r.values[inputIDs], r.values[promptIDs], r.values[responseIDs])
+		x.Row.ExampleID = fmt.Sprintf("ids-%016x", xxh3.Hash(all))
 	}
-	if !r.has(status) {
-		return
+	r.status(&x.Row)
+	if name, mapped := r.Mapped(tokenizer); mapped {
+		r.rest.Add(tokenizer, importers.Quote(name))
 	}
-	word := jsontext.AnyText(r.values[status])
-	switch failure := failures[word]; {
-	case failure != "":
-		r.meta.Add(r.Column(reward), r.values[reward])
-		t.Rewards = nil
-		importers.Fail(t, failure, "the source has the status "+word)
-	case word == outcomes.StatusTruncated:
-		t.Status = outcomes.StatusTruncated
-	case word != "completed" && word != outcomes.StatusOK:
-		must.Fail("column %q is %q, which is not known: completed, truncated, aborted, failed, pending",
-			r.Column(status), word)
-	}
+	r.rest.AddRest(jsontext.ParseObject([]byte(x.Row.Metadata)))
+	x.Row.Metadata = r.rest.String()
 }
 
 var failures = map[string]string{
 	"aborted": outcomes.FailCancelled, "failed": outcomes.FailInternal, "pending": outcomes.FailUnfinished,
 }
 
-func (r *row) number(v []byte) *float64 {
-	n, err := value.Number(v)
-	if err != nil {
-		must.Fail("column %q: %w", r.Column(reward), err)
+// status sets the status. A failure has no reward; the source's is kept in the metadata.
+func (r *row) status(t *formats.Trajectory) {
+	word := jsontext.AnyText(r.values[status])
+	switch failure := failures[word]; {
+	case failure != "":
+		r.rest.Add(r.Column(reward), r.values[reward])
+		t.Rewards = nil
+		importers.Fail(t, failure, "the source has the status "+word)
+	case word == outcomes.StatusTruncated:
+		t.Status = outcomes.StatusTruncated
+	case r.has(status) && word != "completed" && word != outcomes.StatusOK:
+		must.Fail("column %q is %q; known are completed, truncated, aborted, failed, pending", r.Column(status), word)
 	}
-	return n
+}
+
+// calls returns how many calls have lists of ids, -1 if the row is one sequence.
+func (r *row) calls() int {
+	if !r.has(completionTokens) {
+		return -1
+	}
+	for _, field := range []string{inputIDs, promptIDs, responseIDs, lossMask, responseMask, responseLogprobs,
+		attentionMask, versions} {
+		if r.has(field) {
+			must.Fail("column %q is of one sequence, but %q has calls", r.Column(field), r.Column(completionTokens))
+		}
+	}
+	return len(r.list(completionTokens, -1))
+}
+
+// fill sets the columns of an answer and of its call.
+func (a *answer) fill(t *formats.Trajectory, m *formats.Message) {
+	call := &t.Calls[m.Call]
+	m.TokenIDs, m.Logprobs = a.ids, a.logprobs
+	m.PromptDeltaIDs, m.PrefixBreak = chat.PromptDelta(t.Messages, int(m.Parent), a.prompt, nil)
+	call.PromptTokens, call.CompletionTokens = int32(len(a.prompt)), int32(len(a.ids))
+	if a.version != nil {
+		call.PolicyVersion = a.version
+	}
 }

@@ -1,11 +1,11 @@
 package tokens
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -13,175 +13,148 @@ import (
 type sequence struct {
 	ids      []int32
 	trains   []bool
-	logprobs []*float32 // nil for null
-	versions []int64    // negative: unknown
-	real     []bool     // not padding
-	region   int        // how many of the last ids are the response; -1 if no field says so
+	logprobs []float32
+	versions []int64 // negative: unknown
+}
+
+// answer is what a call gave, behind its whole prompt.
+type answer struct {
+	prompt, ids []int32
+	logprobs    []float32
+	version     *int64
 }
 
 // readSequence reads the fields of a sequence, without its padding.
 func (r *row) readSequence() *sequence {
-	s := &sequence{region: -1}
-	r.readIDs(s)
-	for _, field := range []string{responseMask, responseLogprobs} {
-		if r.has(field) {
-			r.respond(s, len(r.list(field)), field)
-		}
-	}
-	if n := r.whole(responseLength); n != nil {
-		r.respond(s, int(*n), responseLength)
-	}
-	s.trains = make([]bool, len(s.ids))
-	flags := func(field string, to []bool) {
-		r.aligned(s, field, len(to), func(i int, v []byte) bool { return flag(v, &to[i]) }, "0, 1, true or false")
-	}
-	switch word, all := r.Mapped(unmasked); {
-	case all && word != "response":
-		must.Fail("--map unmasked=%s: the only word is response", word)
-	case all && s.region >= 0 && !r.has(lossMask) && !r.has(responseMask):
-		for i := range s.region {
-			s.response(s.trains)[i] = true
-		}
-	case r.has(lossMask) == r.has(responseMask):
-		must.Fail("it has either both or none of the columns %q and %q: name one mask "+
-			"(--map loss_mask=COLUMN, or --map response_mask=COLUMN)", r.Column(lossMask), r.Column(responseMask))
-	case r.has(lossMask):
-		flags(lossMask, s.trains)
-	default:
-		flags(responseMask, s.response(s.trains))
-	}
+	s := &sequence{}
+	region := r.readIDs(s)
+	r.readMask(s, region)
+	r.readLogprobs(s, region)
+	r.readVersions(s, region)
 	if r.has(attentionMask) {
-		s.real = make([]bool, len(s.ids))
-		flags(attentionMask, s.real)
+		r.strip(s, r.flags(attentionMask, len(s.ids)))
 	}
-	r.readLogprobs(s)
-	r.readVersions(s)
-	r.strip(s)
 	return s
 }
 
-func (r *row) readIDs(s *sequence) {
-	read := func(field string) {
-		r.each(field, len(r.list(field)), "", func(_ int, v []byte) bool {
-			id, ok := must.TokenID(bytes.TrimSuffix(v, []byte(".0")))
-			s.ids = append(s.ids, id)
-			return ok
-		}, "a token id")
+// readIDs reads the ids, and returns how many of the last are the response; 0 if no field says so.
+func (r *row) readIDs(s *sequence) (region int) {
+	read := func(field string) []int32 {
+		ids, err := value.TokenIDs(r.values[field])
+		if err != nil {
+			must.Fail("column %q: %w", r.Column(field), err)
+		}
+		return ids
 	}
-	switch split := r.has(promptIDs) && r.has(responseIDs); {
-	case r.has(inputIDs) && !r.has(promptIDs) && !r.has(responseIDs):
-		read(inputIDs)
-	case split && !r.has(inputIDs):
-		read(promptIDs)
-		before := len(s.ids)
-		read(responseIDs)
-		s.region = len(s.ids) - before
+	split := r.has(promptIDs) && r.has(responseIDs)
+	switch {
+	case r.has(inputIDs) != split && r.has(promptIDs) == r.has(responseIDs):
+		if s.ids = read(map[bool]string{true: promptIDs, false: inputIDs}[split]); split {
+			response := read(responseIDs)
+			s.ids, region = append(s.ids, response...), len(response)
+		}
 	default:
 		must.Fail("it needs the ids in one of three forms: %q, or %q and %q, or %q (--map)", r.Column(inputIDs),
 			r.Column(promptIDs), r.Column(responseIDs), r.Column(completionTokens))
 	}
-}
-
-// respond says how many ids the response has, which no other field may contradict.
-func (r *row) respond(s *sequence, n int, field string) {
-	if s.region >= 0 && s.region != n || n < 0 || n > len(s.ids) {
-		must.Fail("column %q says that the response has %d of %d ids, and another column has a response of %d",
-			r.Column(field), n, len(s.ids), s.region)
+	for _, field := range []string{responseMask, responseLogprobs, responseLength} {
+		if r.has(field) {
+			n := 0
+			if field != responseLength {
+				n = len(r.list(field, -1))
+			} else if given := r.number(field, 1<<31-1); given != nil {
+				n = int(*given)
+			}
+			if region > 0 && n != region || n > len(s.ids) {
+				must.Fail("column %q says that the response has %d of %d ids, another one has %d", r.Column(field), n,
+					len(s.ids), region)
+			}
+			region = n
+		}
 	}
-	s.region = n
+	return region
 }
 
-// response returns what a slice has of the response.
-func (s *sequence) response(of []bool) []bool { return of[len(of)-s.region:] }
-
-// aligned is each for a field of all ids or of the response. The hint names the field that a
-// shorter column may be.
-func (r *row) aligned(s *sequence, field string, n int, read func(i int, v []byte) bool, want string) {
-	of := "ids"
-	if n != len(s.ids) {
-		of = "ids of the response"
-	} else if other := map[string]string{lossMask: responseMask, logprobs: responseLogprobs}[field]; other != "" {
-		of = "ids (if it is of the response alone: --map " + other + "=" + r.Column(field) + ")"
+func (r *row) readMask(s *sequence, region int) {
+	word, all := r.Mapped(unmasked)
+	before := make([]bool, len(s.ids)-region)
+	switch {
+	case r.has(lossMask) && r.has(responseMask) || all && word != "response":
+		must.Fail("it has two masks, %q and %q, or --map unmasked is not response", r.Column(lossMask),
+			r.Column(responseMask))
+	case r.has(lossMask):
+		s.trains = r.flags(lossMask, len(s.ids))
+	case r.has(responseMask):
+		s.trains = append(before, r.flags(responseMask, region)...)
+	case all && region > 0:
+		s.trains = append(before, slices.Repeat([]bool{true}, region)...)
+	default:
+		must.Fail("it has no mask: --map loss_mask=COLUMN, or --map response_mask=COLUMN")
 	}
-	r.each(field, n, of, read, want)
 }
 
-func (r *row) readLogprobs(s *sequence) {
+func (r *row) readLogprobs(s *sequence, region int) {
 	field, from := logprobs, 0
 	switch {
 	case r.has(logprobs) && r.has(responseLogprobs):
 		must.Fail("it has both columns %q and %q", r.Column(logprobs), r.Column(responseLogprobs))
 	case r.has(responseLogprobs):
-		field, from = responseLogprobs, len(s.ids)-s.region
+		field, from = responseLogprobs, len(s.ids)-region
 	case !r.has(logprobs):
 		return
 	}
-	s.logprobs = make([]*float32, len(s.ids))
+	s.logprobs = make([]float32, len(s.ids))
 	ofOthers := false
-	r.aligned(s, field, len(s.ids)-from, func(i int, v []byte) bool {
+	for i, v := range r.list(field, len(s.ids)-from) {
 		p, ok := must.Logprob(v)
-		if i += from; ok {
-			s.logprobs[i] = &p
+		if i += from; !ok && (s.trains[i] || string(v) != "null") {
+			must.Fail("column %q: value %d is %s, not a log probability", r.Column(field), i-from, importers.Brief(v))
 		}
-		ofOthers = ofOthers || ok && p != 0 && !s.trains[i]
-		return ok || string(v) == "null" && !s.trains[i]
-	}, "a log probability")
-	if ofOthers {
-		r.meta.Add(r.Column(field), r.values[field]) // the columns hold those of answers
+		s.logprobs[i], ofOthers = p, ofOthers || p != 0 && !s.trains[i]
 	}
+	if ofOthers {
+		r.rest.Add(r.Column(field), r.values[field]) // the columns hold those of answers
+	}
+	delete(r.values, logprobs) // which is no list of answers
 }
 
 // readVersions reads the version of each id, or those of ranges of the response.
-func (r *row) readVersions(s *sequence) {
+func (r *row) readVersions(s *sequence, region int) {
 	if !r.has(versions) {
 		return
 	}
-	s.versions = make([]int64, len(s.ids))
-	list := r.list(versions)
-	if len(list) > 0 && list[0][0] != '{' {
-		r.aligned(s, versions, len(s.ids), func(i int, v []byte) bool {
-			n := must.Whole(r.Column(versions), v)
-			if s.versions[i] = -1; n != nil {
+	list := r.list(versions, -1)
+	if s.versions = slices.Repeat([]int64{-1}, len(s.ids)); len(list) == 0 || list[0][0] != '{' {
+		for i, v := range r.list(versions, len(s.ids)) {
+			if n := must.Whole("column "+r.Column(versions), v); n != nil {
 				s.versions[i] = *n
 			}
-			return true
-		}, "a version")
+		}
 		return
 	}
-	for i := range s.versions {
-		s.versions[i] = -1
-	}
 	for _, v := range list {
-		o, at := must.Object(versions, v), max(0, len(s.ids)-max(s.region, 0))
-		start, end := must.Count("start", o.Get("start")), must.Count("end", o.Get("end"))
-		n := must.Whole("policy_version", o.Get("policy_version"))
-		if s.region < 0 || start > end || int(end) > s.region {
+		o := must.Object(versions, v)
+		start, end := int(must.Count("start", o.Get("start"))), int(must.Count("end", o.Get("end")))
+		if start > end || end > region {
 			must.Fail("column %q: the range %s is not in the response", r.Column(versions), importers.Brief(v))
 		}
-		for i := start; n != nil && i < end; i++ {
-			s.versions[at+int(i)] = *n
+		for i := start; i < end && o.Has("policy_version"); i++ {
+			s.versions[len(s.ids)-region+i] = *must.Whole("policy_version", o.Get("policy_version"))
 		}
 	}
 }
 
 // strip leaves out the padding, which is before the ids and after them.
-func (r *row) strip(s *sequence) {
-	if s.real == nil {
-		return
-	}
-	from := max(0, slices.Index(s.real, true))
-	to := len(s.real)
-	for to > from && !s.real[to-1] {
+func (r *row) strip(s *sequence, real []bool) {
+	from, to := max(0, slices.Index(real, true)), len(real)
+	for to > from && !real[to-1] {
 		to--
 	}
-	if slices.Contains(s.real[from:to], false) {
-		must.Fail("column %q has padding between ids", r.Column(attentionMask))
+	padding := append(s.trains[:from:from], s.trains[to:]...)
+	if slices.Contains(real[from:to], false) || slices.Contains(padding, true) {
+		must.Fail("column %q: there is padding between ids, or padding that trains", r.Column(attentionMask))
 	}
-	if slices.Contains(s.trains[:from], true) || slices.Contains(s.trains[to:], true) {
-		must.Fail("column %q says that padding trains", r.Column(lossMask))
-	}
-	s.ids, s.trains = s.ids[from:to], s.trains[from:to]
-	if s.logprobs != nil {
+	if s.ids, s.trains = s.ids[from:to], s.trains[from:to]; s.logprobs != nil {
 		s.logprobs = s.logprobs[from:to]
 	}
 	if s.versions != nil {
@@ -189,19 +162,65 @@ func (r *row) strip(s *sequence) {
 	}
 }
 
-// flag reads an element of a mask.
-func flag(v []byte, to *bool) bool {
-	switch string(v) {
-	case "1", "1.0", "true":
-		*to = true
-	case "0", "0.0", "false":
-	default:
-		return false
+// answers returns the runs of ones.
+func (s *sequence) answers(r *row) (out []answer) {
+	same := func(a, b int) bool { return s.versions == nil || s.versions[a] == s.versions[b] }
+	end := 0
+	for begin := slices.Index(s.trains, true); begin >= 0; begin = slices.Index(s.trains[end:], true) {
+		begin += end
+		mixed := false
+		for end = begin; end < len(s.ids) && s.trains[end]; end++ {
+			if mixed = mixed || !same(begin, end); mixed && !r.has(messages) {
+				break // messages say how many answers there are
+			}
+		}
+		a := answer{prompt: s.ids[:begin:begin], ids: s.ids[begin:end:end]}
+		if s.logprobs != nil {
+			a.logprobs = s.logprobs[begin:end:end]
+		}
+		if s.versions != nil && s.versions[begin] >= 0 && (!mixed || !r.has(messages)) {
+			a.version = &s.versions[begin]
+		}
+		out = append(out, a)
 	}
-	return true
+	if rest, _ := jsontext.Append(nil, s.ids[end:]); out == nil { // numbers always have a form
+		r.rest.Add(inputIDs, rest)
+	} else if end < len(s.ids) {
+		r.rest.Add("ids_after_the_last_answer", rest)
+	}
+	return out
 }
 
-func asJSON(ids []int32) []byte {
-	out, _ := jsontext.Append(nil, ids) // numbers always have a form
+// list returns the elements of a field that is a list, or text with one, of a length unless it is negative.
+func (r *row) list(field string, length int) [][]byte {
+	if !r.has(field) {
+		return nil
+	}
+	text, err := value.Array(r.values[field])
+	if err != nil {
+		must.Fail("column %q: %w", r.Column(field), err)
+	}
+	list := slices.Collect(jsontext.Elements([]byte(text)))
+	if length >= 0 && len(list) != length {
+		must.Fail("column %q has %d values for %d ids (a column of the response alone is --map response_mask=COLUMN, "+
+			"or response_logprobs)", r.Column(field), len(list), length)
+	}
+	return list
+}
+
+func (r *row) flags(field string, length int) []bool {
+	out := make([]bool, 0, length)
+	for i, v := range r.list(field, length) {
+		on, ok := flag(v)
+		if out = append(out, on); !ok {
+			must.Fail("column %q: value %d is %s, not 0, 1, true or false", r.Column(field), i, importers.Brief(v))
+		}
+	}
 	return out
+}
+
+// flag reads an element of a mask.
+func flag(v []byte) (on, ok bool) {
+	on = slices.Contains([]string{"1", "1.0", "true"}, string(v))
+	return on, on || slices.Contains([]string{"0", "0.0", "false"}, string(v))
 }
