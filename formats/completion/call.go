@@ -17,8 +17,8 @@ func (a *Answer) Describe(c *formats.Call) {
 	}
 }
 
-// CountSpent estimates, for budgets, the tokens of a call that got an answer without usage, or the beginning of one; nil
-// is none.
+// CountSpent estimates, for budgets, the tokens of a call that got an answer without usage, or the beginning of one;
+// nil is none.
 func (a *Answer) CountSpent(c *formats.Call) {
 	if a == nil {
 		return

@@ -112,13 +112,15 @@ func (a answer) read(choices int) (out *completion.Answer, f *completion.Failure
 
 const brokeOff = "the stream broke off before its end"
 
-// translated reads an answer of the Messages or Responses API as chat completions have it. Its content is read as an agent
-// sends it again: what is recorded of the answer and of later prompts is the same.
+// translated reads an answer of the Messages or Responses API as chat completions have it. Its content is read as an
+// agent sends it again: what is recorded of the answer and of later prompts is the same.
 func (a answer) translated() (*completion.Answer, *completion.Failure) {
 	o := a.data[0]
 	if a.stream {
-		whole := map[*apis.API]func([]jsontext.Object) jsontext.Object{apis.Messages: messagesStream, apis.Responses: responsesStream}
-		if o = whole[a.api](a.data); o == nil {
+		if o = responsesStream(a.data); a.api == apis.Messages {
+			o = messagesStream(a.data)
+		}
+		if o == nil {
 			return nil, failed(brokeOff)
 		}
 	}
@@ -149,11 +151,13 @@ func (a answer) translated() (*completion.Answer, *completion.Failure) {
 		must.Fail("its response cannot be read: %v", err)
 	}
 	out.Choices[0].Message = m
-	if usage := jsontext.ParseObject(o.Get("usage")); usage.Has("output_tokens") { // LiteLLM has those of chat completions
+	if usage := jsontext.ParseObject(o.Get("usage")); usage.Has("output_tokens") { // not of chat completions, as in LiteLLM's logs
 		count := func(name string) int32 { return completion.ParseCount(usage.Get(name)) }
 		cached := count("cache_read_input_tokens") // of Anthropic, which counts them apart
-		out.Usage = completion.Usage{Known: true, Prompt: count("input_tokens") + cached + count("cache_creation_input_tokens"),
-			Completion: count("output_tokens"), Cached: cached + completion.ParseCount(jsontext.ParseObject(usage.Get("input_tokens_details")).Get("cached_tokens"))}
+		details := jsontext.ParseObject(usage.Get("input_tokens_details"))
+		out.Usage = completion.Usage{Known: true, Completion: count("output_tokens"),
+			Prompt: count("input_tokens") + cached + count("cache_creation_input_tokens"),
+			Cached: cached + completion.ParseCount(details.Get("cached_tokens"))}
 	}
 	return out, nil
 }
@@ -180,7 +184,8 @@ func finish(o jsontext.Object, calls bool) string {
 // responsesStream returns the response that the last event of a stream has; nil if it has no end.
 func responsesStream(events []jsontext.Object) jsontext.Object {
 	e := events[len(events)-1]
-	if slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, jsontext.Unquote(e.Get("type"))) {
+	switch jsontext.Unquote(e.Get("type")) {
+	case "response.completed", "response.incomplete", "response.failed":
 		return jsontext.ParseObject(e.Get("response"))
 	}
 	return nil

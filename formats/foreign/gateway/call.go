@@ -71,9 +71,10 @@ func (c *call) item() importers.Item {
 	return x
 }
 
-// addAnswer adds a call that was answered, and returns why the answer is none that counts. Tokens that the recorder would
-// refuse are left out, and why is in metadata.
-func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answer, made formats.Call) *completion.Failure {
+// addAnswer adds a call that was answered, and returns why the answer is none that counts. Tokens that the recorder
+// would refuse are left out, and why is in metadata.
+func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answer,
+	made formats.Call) *completion.Failure {
 	a.Describe(&made)
 	if !a.Usage.Known && made.Target {
 		completion.Note(&made, formats.NoUsage)
@@ -114,19 +115,21 @@ func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answe
 	if outcomes.Finish(reason, nil) != outcomes.FinishFailed {
 		return nil
 	}
-	return &completion.Failure{Class: outcomes.FailUnfinished, Text: "the model did not end its answer: its finish reason is " +
-		string(importers.Quote(reason))}
+	return &completion.Failure{Class: outcomes.FailUnfinished,
+		Text: "the model did not end its answer: its finish reason is " + string(importers.Quote(reason))}
 }
 
 // parameters are the members of a request that decide how a model samples. Others may name a person.
-var parameters = strings.Fields(`api tools_left_out constrained_by temperature top_p top_k min_p typical_p n best_of max_tokens
-	max_completion_tokens min_tokens stop stop_token_ids ignore_eos seed frequency_penalty presence_penalty repetition_penalty logit_bias
-	response_format tool_choice parallel_tool_calls reasoning_effort thinking verbosity chat_template_kwargs structured_outputs guided_json
-	guided_regex guided_choice guided_grammar json_schema regex ebnf structural_tag grammar echo suffix`)
+var parameters = strings.Fields(`api tools_left_out constrained_by temperature top_p top_k min_p typical_p n best_of
+	max_tokens max_completion_tokens min_tokens stop stop_token_ids ignore_eos seed frequency_penalty presence_penalty
+	repetition_penalty logit_bias response_format tool_choice parallel_tool_calls reasoning_effort thinking verbosity
+	chat_template_kwargs structured_outputs guided_json guided_regex guided_choice guided_grammar json_schema regex ebnf
+	structural_tag grammar echo suffix`)
 
 func sampling(q *apis.Request) string {
 	o := jsontext.ParseObject([]byte(q.Sampling(&apis.Defaults{})))
-	return jsontext.Compact(slices.DeleteFunc(o, func(f jsontext.Member) bool { return !slices.Contains(parameters, f.Key) }).Bytes())
+	o = slices.DeleteFunc(o, func(f jsontext.Member) bool { return !slices.Contains(parameters, f.Key) })
+	return jsontext.Compact(o.Bytes())
 }
 
 // keepNamed keeps the members of a record that the user names by their paths.

@@ -21,12 +21,13 @@ import (
 // A row's id is litellm_call_id, which all tries of a request share. The trace_id is the agent's session only where the
 // agent gave one, and else new with each call; so it is in metadata, for --merge-by, and joins nothing by itself.
 //
-// A record of a stream has neither ids nor logprobs. Its chunks have them, which pipelines/traces/rollmill_log.py puts beside
-// the record of the same call.
+// A record of a stream has neither ids nor logprobs. Its chunks have them, which pipelines/traces/rollmill_log.py puts
+// beside the record of the same call.
 var LiteLLM = importers.Format{
-	Name:       "litellm",
-	Help:       "request logs of LiteLLM's proxy: of a callback, generic_api, its S3 loggers or its table of spend logs",
-	Spec:       "BerriAI/litellm: litellm/types/utils.py (StandardLoggingPayload), litellm/proxy/schema.prisma (LiteLLM_SpendLogs)",
+	Name: "litellm",
+	Help: "request logs of LiteLLM's proxy: of a callback, generic_api, its S3 loggers or its table of spend logs",
+	Spec: "BerriAI/litellm: litellm/types/utils.py (StandardLoggingPayload), " +
+		"litellm/proxy/schema.prisma (LiteLLM_SpendLogs)",
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
 	Log:        true,
 	Records:    importers.Rows,
@@ -45,7 +46,8 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("proxy_server_request"):
 		c = spent(o)
 	case line.Has("chunks"):
-		must.Fail("it has the chunks of a stream without the record of their call: write both in one line, as pipelines/traces/rollmill_log.py does")
+		must.Fail("it has the chunks of a stream without the record of their call: write both in one line, as " +
+			"pipelines/traces/rollmill_log.py does")
 	case jsontext.Unquote(o.Get("event")) == "proxy_failure":
 		must.Fail("it is the line of a failure hook, which has no request; the failure's own record has it")
 	default:
@@ -54,7 +56,7 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 	if c.failure == nil && line.Has("chunks") {
 		c.streamed(line)
 	}
-	for _, name := range []string{"trace_id", "session_id", "call_type", "model_group", "custom_llm_provider", "response_cost", "spend"} {
+	for _, name := range strings.Fields("trace_id session_id call_type model_group custom_llm_provider response_cost spend") {
 		if v := o.Get(name); string(v) != `""` {
 			c.meta.Add(name, v)
 		}
@@ -97,7 +99,7 @@ func logged(r *importers.Record, o jsontext.Object) call {
 	}
 	switch status, problem := must.Text("status", o.Get("status")), must.Text("error_str", o.Get("error_str")); {
 	case status == "success" && problem == "":
-	case status == "success": // of a stream that its agent left: it has what was sent so far, and a finish reason that no engine gave
+	case status == "success": // its agent left: it has what was sent so far, and a finish reason that no engine gave
 		c.failure = failureOf(o)
 	case status == "failure":
 		if c.failure = failureOf(o); stream {
@@ -110,12 +112,14 @@ func logged(r *importers.Record, o jsontext.Object) call {
 }
 
 // callTypes are the APIs of LiteLLM's calls.
-var callTypes = map[string]*apis.API{"completion": apis.Chat, "acompletion": apis.Chat, "text_completion": apis.Completions,
-	"atext_completion": apis.Completions, "responses": apis.Responses, "aresponses": apis.Responses, "anthropic_messages": apis.Messages}
+var callTypes = map[string]*apis.API{"completion": apis.Chat, "acompletion": apis.Chat,
+	"text_completion": apis.Completions, "atext_completion": apis.Completions,
+	"responses": apis.Responses, "aresponses": apis.Responses, "anthropic_messages": apis.Messages}
 
 // ask sets the request that LiteLLM took apart.
 func (c *call) ask(r *importers.Record, api *apis.API, o jsontext.Object) {
-	prompt, list, given := "messages", must.List("messages", o.Get("messages")), must.Object("model_parameters", o.Get("model_parameters"))
+	prompt, list := "messages", must.List("messages", o.Get("messages"))
+	given := must.Object("model_parameters", o.Get("model_parameters"))
 	first := jsontext.Object(nil)
 	for m := range jsontext.Elements(list) {
 		first = jsontext.ParseObject(m)
@@ -166,14 +170,15 @@ func refuseRedacted(o jsontext.Object) {
 func failureOf(o jsontext.Object) *completion.Failure {
 	info := must.Object("error_information", o.Get("error_information"))
 	status := int64(0)
-	for _, text := range []string{jsontext.Unquote(info.Get("error_code")), jsontext.Unquote(info.Get("normalized_error"))} {
-		if digits, _, _ := strings.Cut(text, "_"); status == 0 && len(digits) == 3 {
+	for _, name := range []string{"error_code", "normalized_error"} {
+		if digits, _, _ := strings.Cut(jsontext.Unquote(info.Get(name)), "_"); status == 0 && len(digits) == 3 {
 			if n := completion.ParseCount([]byte(digits)); n > 0 {
 				status = int64(n)
 			}
 		}
 	}
-	return refusedBy(status, cmp.Or(must.Text("error_str", o.Get("error_str")), jsontext.Unquote(info.Get("error_message"))))
+	text := cmp.Or(must.Text("error_str", o.Get("error_str")), jsontext.Unquote(info.Get("error_message")))
+	return refusedBy(status, text)
 }
 
 // spent reads a row of LiteLLM_SpendLogs, which has the request as it came if LiteLLM was told to store it.

@@ -19,7 +19,7 @@ var Calls = importers.Format{
 	Spec: "OpenAI's Chat Completions, Completions and Responses, and Anthropic's Messages",
 	Fields: []importers.Field{
 		{Name: "request", Help: "the request's body: an object, or its text"},
-		{Name: "response", Help: "the answer: an object, its text, the text of an event stream, or the list of a stream's chunks"},
+		{Name: "response", Help: "the answer: an object, its text, the text of a stream's events, or the list of its chunks"},
 		{Name: "id", Help: "the call's own id, the same in all its tries and copies"},
 		{Name: "session", Help: "what names the conversation; kept in metadata as session"},
 		{Name: "started_at", Help: "when the request came: seconds since 1970, or a text of ISO 8601"},
@@ -41,12 +41,14 @@ func parsePlain(r *importers.Record) ([]importers.Item, error) {
 	if n := must.Whole("status", get("status")); n != nil {
 		status = *n
 	}
-	if page := jsontext.Unquote(response); status >= 400 && page != "" && !jsontext.Valid([]byte(page)) { // of a server between
+	page := jsontext.Unquote(response)
+	if status >= 400 && page != "" && !jsontext.Valid([]byte(page)) { // of a server between
 		response, text = nil, page
 	}
-	c := call{id: must.ID("id", get("id")), request: body("request", get("request")), answer: receive("response", response),
-		times: span(o, r.Column("started_at"), r.Column("finished_at"))}
-	if c.api = apiOf(must.Text("path", get("path")), c.request, c.answer.api); len(c.answer.data) == 1 && c.answer.data[0].Has("error") && status >= 400 {
+	c := call{id: must.ID("id", get("id")), request: body("request", get("request")),
+		answer: receive("response", response), times: span(o, r.Column("started_at"), r.Column("finished_at"))}
+	c.api = apiOf(must.Text("path", get("path")), c.request, c.answer.api)
+	if len(c.answer.data) == 1 && c.answer.data[0].Has("error") && status >= 400 {
 		text = completion.ErrorText(c.answer.data[0].Bytes())
 	}
 	if len(problem) > 0 && string(problem) != "null" {
@@ -75,9 +77,11 @@ func body(field string, v []byte) jsontext.Object {
 }
 
 // prompts are the members of requests with their prompts.
-var prompts = map[*apis.API]string{apis.Chat: "messages", apis.Messages: "messages", apis.Responses: "input", apis.Completions: "prompt"}
+var prompts = map[*apis.API]string{apis.Chat: "messages", apis.Messages: "messages", apis.Responses: "input",
+	apis.Completions: "prompt"}
 
-// apiOf returns the API that a request speaks: that of its path, else that of its answer. A prompt without messages tells, too.
+// apiOf returns the API that a request speaks: that of its path, else that of its answer. A prompt without messages
+// tells, too.
 func apiOf(path string, request jsontext.Object, answered *apis.API) *apis.API {
 	route, _, _ := strings.Cut(path, "?")
 	for _, a := range apis.All { // the route of chat completions, which ends in that of completions, comes first
@@ -93,7 +97,8 @@ func apiOf(path string, request jsontext.Object, answered *apis.API) *apis.API {
 	case answered == nil && path != "":
 		must.Fail("its path %q is that of no API with an answer of a model", route)
 	case answered == nil:
-		must.Fail("nothing tells which API it speaks: give its path, such as /v1%s or /v1%s", apis.Chat.Route, apis.Messages.Route)
+		must.Fail("nothing tells which API it speaks: give its path, such as /v1%s or /v1%s",
+			apis.Chat.Route, apis.Messages.Route)
 	case !request.Has(prompts[answered]):
 		must.Fail("it is a call of %s, but its request has no %q", answered.Name, prompts[answered])
 	}
