@@ -376,3 +376,19 @@ func TestTakenOver(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The files of the night before stay, so that a night whose head was lost is only imported again.
+func TestTheNightBeforeStays(t *testing.T) {
+	h := &home{root: t.TempDir()}
+	for _, l := range []log{{"a": {1}}, {"a": {1}, "b": {1}}} { // the second has no dataset
+		if _, _, err := h.night(t.Context(), t, l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(h.root, folder, head(2))); err != nil {
+		t.Fatal(err)
+	}
+	if fresh, _, err := h.night(t.Context(), t, log{"a": {1}, "b": {1, 2}}); err != nil || !slices.Equal(fresh, []int{2}) {
+		t.Errorf("%v, %v", fresh, err)
+	}
+}
