@@ -82,7 +82,8 @@ func seemsLate(r *Recorded) bool {
 
 // expect returns what is known of a log, and its calls.
 func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
-	x = &expecting{known: map[key][]*node{}, asked: map[key][]*Logged{}, said: map[saying][]*node{}, after: map[missing]*Expected{}, keys: map[*node]key{}, in: map[string]*Expected{}, ambiguous: map[string]bool{}, parents: map[string]string{}, logged: map[string]*Logged{}}
+	x = &expecting{known: map[key][]*node{}, asked: map[key][]*Logged{}, said: map[saying][]*node{}, after: map[missing]*Expected{},
+		keys: map[*node]key{}, in: map[string]*Expected{}, ambiguous: map[string]bool{}, parents: map[string]string{}, logged: map[string]*Logged{}}
 	for _, l := range log {
 		x.logged[l.Mark()] = l
 	}
@@ -233,7 +234,8 @@ func (x *expecting) givers(a *asking, n *node) (out []*node) {
 	prompt, _ := Asked(&a.Row)
 	for _, given := range x.known[x.key(n, a.text)] {
 		before, _ := Asked(&x.logged[given.mark()].Row)
-		if x.loose || a.text || given.attempt == a.Attempt && given.parent == n.parent && isBack(&given.Message, &prompt[len(before)]) || agree(before, given, prompt) {
+		own := given.attempt == a.Attempt && given.parent == n.parent
+		if x.loose || a.text || own && isBack(&given.Message, &prompt[len(before)]) || agree(before, given, prompt) {
 			out = append(out, given)
 		}
 	}

@@ -28,9 +28,8 @@ type Recorded struct {
 type node struct {
 	attempt string
 	formats.Message
-	parent  *node
-	aside   bool // it is a candidate of the row
-	choices bool // it is not its call's first choice
+	parent *node
+	aside  bool // it is a candidate of the row
 }
 
 // path returns the nodes from the root to n.
@@ -149,9 +148,10 @@ func (r *Recorded) grow() {
 	var aside []*node
 	for _, c := range r.Row.Candidates {
 		chosen := byIndex[c.Message]
-		n := &node{attempt: r.Attempt, parent: chosen.parent, aside: true, Message: formats.Message{Role: "assistant", Content: c.Content,
-			Reasoning: c.Reasoning, ToolCalls: c.ToolCalls, FinishReason: c.FinishReason, Sampled: true, Call: *c.Call, Parent: chosen.Message.Parent,
-			TokenIDs: c.TokenIDs, Logprobs: c.Logprobs, TokenTexts: c.TokenTexts, PromptDeltaIDs: chosen.PromptDeltaIDs, PrefixBreak: chosen.PrefixBreak}}
+		m := formats.Message{Role: "assistant", Content: c.Content, Reasoning: c.Reasoning, ToolCalls: c.ToolCalls, FinishReason: c.FinishReason, Sampled: true,
+			Call: *c.Call, Parent: chosen.Message.Parent, TokenIDs: c.TokenIDs, Logprobs: c.Logprobs, TokenTexts: c.TokenTexts}
+		m.PromptDeltaIDs, m.PrefixBreak = chosen.PromptDeltaIDs, chosen.PrefixBreak // of the same prompt
+		n := &node{attempt: r.Attempt, parent: chosen.parent, aside: true, Message: m}
 		if parts := jsontext.ParseObject([]byte(c.Metadata)).Get("content_parts"); parts != nil {
 			n.ContentParts, n.Content = string(parts), ""
 		}
@@ -189,7 +189,8 @@ func (r *Recorded) insert(n *node, from int) (next int) {
 
 // isSame reports whether the same answer was continued, as prompts continue the last of those.
 func (r *Recorded) isSame(kept, n *node) bool {
-	return canonical(&kept.Message) == canonical(&n.Message) && plain(&kept.Message) == plain(&n.Message) && slices.ContainsFunc(r.nodes, func(x *node) bool { return x.parent == kept })
+	return canonical(&kept.Message) == canonical(&n.Message) && plain(&kept.Message) == plain(&n.Message) &&
+		slices.ContainsFunc(r.nodes, func(x *node) bool { return x.parent == kept })
 }
 
 // owner returns the call that added a message to the tree.
