@@ -33,7 +33,7 @@ func testDouble(dir string) bool {
 
 // parsers lists packages in which every recursive function takes a depth.
 var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "formats/records", "formats/jsontext", "formats/foreign/nat",
-	"stages/rollout/recorder", "formats/tree", "stages/rollout/agents/nat", "stages/internal/remote"}
+	"stages/rollout/recorder", "formats/apis", "formats/completion", "formats/tree", "stages/rollout/agents/nat", "stages/internal/remote"}
 
 // recursion lists recursive functions of parsers that need no depth.
 var recursion = map[string]string{

@@ -33,12 +33,11 @@ const (
 // declareMerge declares how rows that are single calls become trajectories.
 func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
 	plugin.Choice(d, &o.Merge, "merge",
-		"merge rows that are single `CALLS`, each with the whole history before it, as gateways and traces log them, "+
-			"into the trajectories that they are parts of: none, or calls. A call continues the longest answer with "+
-			"which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
+		"merge rows that are single `CALLS`, each with the history before it, as gateways and traces log them, into "+
+			"trajectories: none, or calls. A call continues the longest answer with which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
 	d.String(&o.MergeBy, "merge-by",
 		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it "+
-			"is searched as those of --group-by are").ID("merge-by").Common()
+			"is searched as those of --group-by are").ID("merge-by")
 	d.Bool(&o.MergeByTime, "merge-by-time",
 		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had "+
 			"ended and that no other call continues; without it, these calls become failed rows (ambiguous_merge)").

@@ -92,6 +92,6 @@ func (f *File) head(ctx context.Context, limit int64) ([]byte, int64, error) {
 		return nil, 0, err
 	}
 	defer content.Close() // read only: nothing is lost
-	data, err := io.ReadAll(io.NewSectionReader(content, 0, min(content.Size(), limit)))
+	data, err := io.ReadAll(io.LimitReader(io.NewSectionReader(content, 0, content.Size()), limit))
 	return data, content.Size(), err
 }

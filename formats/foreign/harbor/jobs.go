@@ -26,7 +26,7 @@ import (
 // ended, or that has several steps, is refused.
 var Importer = importers.Format{
 	Name:       "harbor",
-	Help:       "folders of Harbor's jobs, a trial a row: ATIF 1.0 to 1.8 with the rewards, exceptions and artifacts beside it",
+	Help:       "folders of Harbor's jobs, a trial a row: ATIF 1.0 to 1.8 with rewards, exceptions and artifacts",
 	Spec:       "harbor-framework/harbor: src/harbor/models/trial/{paths,result}.py and docs/rfcs/0001-trajectory-format.md",
 	Extensions: []string{".json"},
 	Skip:       skip,

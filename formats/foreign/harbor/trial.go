@@ -51,7 +51,8 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	for v := range jsontext.Elements(must.List("artifacts", o.Get("artifacts"))) {
 		a := jsontext.ParseObject(v)
 		size := cmp.Or(must.Whole("bytes", a.Get("bytes")), new(int64))
-		t.Artifacts = append(t.Artifacts, formats.Artifact{Name: must.Text("name", a.Get("name")), Bytes: *size, Content: must.Text("content", a.Get("content"))})
+		t.Artifacts = append(t.Artifacts, formats.Artifact{Name: must.Text("name", a.Get("name")), Bytes: *size,
+			Content: must.Text("content", a.Get("content"))})
 	}
 	if info := must.Object("agent_info", result.Get("agent_info")); len(t.Calls) == 0 {
 		t.Model = must.Text("agent_info.model_info.name", must.Object("agent_info.model_info", info.Get("model_info")).Get("name"))

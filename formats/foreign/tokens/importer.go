@@ -24,7 +24,7 @@ import (
 var Importer = importers.Format{
 	Name:       "tokens",
 	Help:       "rows of token ids with masks and logprobs, as trainers such as SkyRL, verl, slime and AReaL have them",
-	Spec:       "its fields; rollmill help guide importing has the --map of each trainer",
+	Spec:       "its fields; the guide importing shows how those of each trainer are mapped",
 	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: records.Extensions(),
 	Fields:     fields,
