@@ -173,15 +173,15 @@ func (n *night) lines(f File) func(context.Context) (Content, error) {
 			tail = make([]byte, c.Size()-from)
 			_, err = io.ReadFull(io.NewSectionReader(c, from, int64(len(tail))), tail)
 		}
-		tail = bytes.TrimSpace(tail[bytes.LastIndexByte(tail, '\n')+1:])
-		if err != nil || len(tail) == 0 || jsontext.Valid(tail) {
+		tail = tail[bytes.LastIndexByte(tail, '\n')+1:]
+		if err != nil || len(bytes.TrimSpace(tail)) == 0 || jsontext.Valid(tail) {
 			return c, err
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.w.Again(n.numbers[f.URI])
 		n.report.Unfinished = append(n.report.Unfinished, f.URI)
-		return beginning{c, c.Size() - int64(len(tail))}, nil // and space, which is no record
+		return beginning{c, c.Size() - int64(len(tail))}, nil
 	}
 }
 

@@ -177,3 +177,19 @@ func TestWhatWaitsIsRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A line that is still written is left to a later night, wherever it is cut.
+func TestLineThatIsStillWritten(t *testing.T) {
+	first, second := said("c1", 1, "s", "hi"), said("c2", 500, "t", "a b")
+	root := t.TempDir()
+	for cut := range len(second) - 1 {
+		r := oneNight(t, root, first+second[:cut], "", nil)
+		if (cut > 0) != slices.Equal(r.New.Unfinished, []string{"a.jsonl"}) {
+			t.Errorf("cut at %d: %+v", cut, r.New)
+		}
+	}
+	r := oneNight(t, root, first+strings.TrimSuffix(second, "\n"), "", nil) // it is whole, whatever follows
+	if r.New.Unfinished != nil || r.New.Waiting != 1 || r.Rows != 1 {
+		t.Errorf("%+v, %d rows", r.New, r.Rows)
+	}
+}

@@ -392,3 +392,27 @@ func TestTheNightBeforeStays(t *testing.T) {
 		t.Errorf("%v, %v", fresh, err)
 	}
 }
+
+// A dataset whose night followed on another one than the newest head's is of another copy of the run.
+func TestNightOfAnotherCopy(t *testing.T) {
+	h, other := &home{root: t.TempDir()}, &home{root: t.TempDir()}
+	for i, c := range []struct {
+		h *home
+		l log
+	}{{h, log{"a": {1}}}, {other, log{"b": {2}}}, {other, log{"b": {2, 3}}}} {
+		if _, _, err := c.h.night(t.Context(), t, c.l); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	for name, data := range other.files(t) {
+		if !strings.HasPrefix(name, "night-") {
+			if err := os.WriteFile(filepath.Join(h.root, folder, name), data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h.sealed = other.sealed
+	if _, err := h.open(t.Context(), t); fault.KindOf(err) != fault.Input || !strings.Contains(err.Error(), "the dataset of a later night") {
+		t.Errorf("%v", err)
+	}
+}
