@@ -19,8 +19,14 @@ type Expected struct {
 	Calls     []*Logged // in order of time
 	Ambiguous bool      // it is one call, whose answer several conversations gave and some call continues
 	Gap       bool      // it begins after calls that the log lacks
-	Unsure    bool      // the log lacks the answer that a call of it goes on with, and has an equal one, of another attempt or later
+	first     key
+	doubt     map[key]bool
+	Unsure    bool // the log lacks the answer that a call of it goes on with, and has an equal one, of another attempt or later
 }
+
+// unclear reports whether what a call goes on with depends on what an agent left out of earlier answers, in
+// this conversation or one that begins alike.
+func (e *Expected) unclear() bool { return e.doubt[e.first] }
 
 // Row is the trajectory.
 func (x *Expected) Row(train bool) formats.Trajectory { return Replay(x.Calls, train) }
@@ -32,6 +38,7 @@ func (x *Expected) Row(train bool) formats.Trajectory { return Replay(x.Calls, t
 func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 	x, todo := expect(recorded, log)
 	x.loose = loose
+	doubt := x.doubts(todo)
 	slices.SortStableFunc(todo, func(a, b asking) int { return cmp.Compare(a.length, b.length) })
 	for _, a := range todo {
 		at := x.place(&a)
@@ -39,7 +46,7 @@ func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 			at = x.after[*a.lacks]
 		}
 		if at == nil {
-			at = &Expected{Gap: a.lacks != nil}
+			at = &Expected{Gap: a.lacks != nil, first: x.beginning(a.ends), doubt: doubt}
 			out = append(out, at)
 		}
 		if a.lacks != nil {
@@ -138,10 +145,28 @@ type saying struct {
 	what  string
 }
 
-func (x *expecting) saying(n *node) saying {
+func (x *expecting) saying(n *node) saying { return saying{x.beginning(n), canonical(&n.Message)} }
+
+// beginning returns the key of the messages before the first of an assistant.
+func (x *expecting) beginning(n *node) key {
 	path := n.path()
-	at := slices.IndexFunc(path, func(n *node) bool { return n.Role == "assistant" })
-	return saying{x.key(path[at].parent, false), canonical(&n.Message)}
+	if at := slices.IndexFunc(path, func(n *node) bool { return n.Role == "assistant" }); at >= 0 {
+		n = path[at].parent
+	}
+	return x.key(n, false)
+}
+
+// doubts returns the beginnings of calls that go on with another answer if what agents leave out counts.
+func (x *expecting) doubts(todo []asking) map[key]bool {
+	out, loose := map[key]bool{}, *x
+	loose.loose = true
+	for i := range todo {
+		a, _ := x.longest(&todo[i])
+		if b, _ := loose.longest(&todo[i]); a != b {
+			out[x.beginning(todo[i].ends)] = true
+		}
+	}
+	return out
 }
 
 // wasAsked reports whether some call asked the beginning of a prompt up to a message.
@@ -220,7 +245,7 @@ func (x *expecting) separate(e *Expected) (out []*Expected) {
 		parent := x.parents[l.Mark()]
 		at := in[parent]
 		if x.ambiguous[l.Mark()] || at == nil || x.ambiguous[parent] {
-			at = &Expected{Ambiguous: x.ambiguous[l.Mark()], Gap: e.Gap && parent == "", Unsure: e.Unsure}
+			at = &Expected{Ambiguous: x.ambiguous[l.Mark()], Gap: e.Gap && parent == "", Unsure: e.Unsure, first: e.first, doubt: e.doubt}
 			out = append(out, at)
 		}
 		at.Calls = append(at.Calls, l)

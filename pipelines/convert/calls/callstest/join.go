@@ -96,8 +96,8 @@ func explained(what, d string, got, want *formats.Trajectory) string {
 }
 
 // Check returns what is wrong with a log that was joined without attempts, given what is expected if
-// answers are distinguished by all that they have, and if they are not. Where both say the same, that must
-// be; else only the calls that may be ambiguous may be so.
+// answers are distinguished by all that they have, and if they are not. Where both say the same, and no call
+// goes on with another answer, that must be; else only the calls that may be ambiguous may be so.
 func Check(strict, loose []*Expected, got []Joined, train bool) (wrong []string) {
 	by, certain, may := map[string]*Joined{}, map[string]*Expected{}, map[string]bool{}
 	for i := range got {
@@ -113,7 +113,7 @@ func Check(strict, loose []*Expected, got []Joined, train bool) (wrong []string)
 	todo := map[string]int{}
 	for _, e := range strict {
 		name := e.name()
-		if other := certain[name]; other == nil || other.Ambiguous != e.Ambiguous || other.Gap != e.Gap {
+		if other := certain[name]; other == nil || other.Ambiguous != e.Ambiguous || other.Gap != e.Gap || e.unclear() {
 			for _, l := range e.Calls {
 				todo[l.Mark()]++
 			}
