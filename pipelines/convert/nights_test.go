@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -143,8 +144,8 @@ func listed(r *rand.Rand, all []entry, at time.Time, cut bool, seen map[string]b
 		objects[e.object].WriteString(e.line)
 		last[e.object] = e
 	}
-	for name, b := range objects {
-		text := b.String()
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		text := objects[name].String()
 		if f := fnv.New32(); cut {
 			f.Write([]byte(name))
 			if e := last[name]; f.Sum32()%5 == 0 && at.Sub(e.seen) < 30*time.Minute {
