@@ -17,7 +17,7 @@ type partition struct {
 	asked   map[uint64]bool   // prompts
 	answers map[uint64]int32  // 1 + the index in givers of the latest answer, by prompt and key
 	givers  []giver           // of answers
-	said    map[uint64]bool   // keys of answers, whatever their prompt
+	said    map[uint64]bool   // by conversation and key: answers, whatever their prompt
 	missing map[uint64]int32  // the tree that begins after a missing answer
 	trees   int32             // so many
 	first   map[uint64]uint64 // the answer to a first prompt of an attempt that was continued
@@ -27,11 +27,16 @@ type partition struct {
 type node struct {
 	prompt   uint64 // key of the whole prompt
 	parent   int32  // the call whose answer it continues; -1 for none
-	tree     int32
-	goneOn   bool // a call continues it
+	tree     int32  // until all calls have one: as if no call was missing, and none ambiguous
+	lacks    []lack // after that answer
+	goneOn   bool   // a call continues it
 	began    int64
 	fromRoot bool // no answer comes before it
 }
+
+// lack is an answer in a prompt that no call gave, to a prompt that none asked. If its conversation did not say
+// it elsewhere either, its call is missing.
+type lack struct{ said, prompt uint64 }
 
 // giver is a call that gave an answer, and the next such call.
 type giver struct {
@@ -58,79 +63,58 @@ func (p *partition) link() {
 	if p.session() {
 		p.trees = 1 // all calls that continue none
 	}
-	for _, m := range p.calls {
-		for _, keys := range m.Said {
-			for _, key := range keys[1:] {
-				p.said[key] = true
-			}
-		}
-	}
 	for i := range p.calls {
 		p.add(int32(i))
 	}
-	p.separate()
+	for i := range p.calls {
+		p.divide(i)
+	}
 }
 
 // add links call i to those before it.
 func (p *partition) add(i int32) {
 	m, n := p.calls[i], &p.nodes[i]
-	last, gap := p.walk(m, n)
-	n.parent, n.tree, n.fromRoot = -1, -1, last == 0
+	last := p.walk(m, n)
+	n.parent, n.fromRoot = -1, last == 0
 	if last != 0 && m.Flags&ambiguous == 0 {
 		n.parent = p.choose(last, m)
 	}
-	switch {
-	case n.parent < 0 && p.session():
-		n.tree = 0
-	case n.parent < 0:
-		n.tree, p.trees = p.trees, p.trees+1
-	case gap != 0:
-		p.calls[n.parent].Flags |= beforeGap
-		gap = mix(gap, uint64(p.nodes[n.parent].tree))
-		tree, begun := p.missing[gap]
-		if !begun {
-			tree, p.trees = p.trees, p.trees+1
-			p.missing[gap], m.Flags = tree, m.Flags|afterGap
-		}
-		n.tree, n.parent = tree, -1
-	default:
+	if n.parent >= 0 {
 		n.tree = p.nodes[n.parent].tree
-	}
-	if n.parent >= 0 && m.Flags&answered != 0 {
-		p.nodes[n.parent].goneOn = true
+		p.nodes[n.parent].goneOn = p.nodes[n.parent].goneOn || m.Flags&answered != 0
+	} else if !p.session() {
+		n.tree, p.trees = p.trees, p.trees+1
 	}
 	p.asked[n.prompt] = true
-	if m.Flags&ambiguous != 0 { // it contradicts another one of its id
-		return
-	}
 	for _, keys := range m.Said {
 		for _, key := range keys[1:] {
-			at := mix(n.prompt, key)
-			p.givers = append(p.givers, giver{i, p.answers[at], keys[0]})
-			p.answers[at] = int32(len(p.givers))
+			p.said[mix(uint64(n.tree), key)] = true
+			if at := mix(n.prompt, key); m.Flags&ambiguous == 0 { // else it contradicts another one of its id
+				p.givers = append(p.givers, giver{i, p.answers[at], keys[0]})
+				p.answers[at] = int32(len(p.givers))
+			}
 		}
 	}
 }
 
-// walk follows a prompt. It returns the givers of the longest known answer with which it begins, 0 for
-// none, and, if a call is missing after that, the key of its prompt.
-func (p *partition) walk(m *meta, n *node) (last int32, gap uint64) {
+// walk follows a prompt. It returns the givers of the longest known answer with which it begins, 0 for none.
+func (p *partition) walk(m *meta, n *node) (last int32) {
 	at := mix(m.First.Hi, m.First.Lo)
 	for k, s := range m.Steps {
 		if found := p.answers[mix(at, s.Returned)]; found != 0 {
-			last, gap = found, 0
+			last, n.lacks = found, nil
 			at = mix(at, p.givers[found-1].of)
 		} else {
 			prefill := k == len(m.Steps)-1 && s.Between == 0
-			if last != 0 && gap == 0 && !p.asked[at] && !p.said[s.Returned] && !prefill {
-				gap = mix(at, s.Of)
+			if last != 0 && !p.asked[at] && !prefill {
+				n.lacks = append(n.lacks, lack{s.Returned, mix(at, s.Of)})
 			}
 			at = mix(at, s.Of)
 		}
 		at = mix(at, s.Between)
 	}
 	n.prompt = at
-	return last, gap
+	return last
 }
 
 // choose returns which of the calls that gave an answer a call continues; -1 if that is not known.
@@ -181,19 +165,28 @@ func (p *partition) note(last int32, m *meta) {
 	}
 }
 
-// separate makes each ambiguous call a tree of its own, and those that went on with it begin one.
-func (p *partition) separate() {
-	own := map[int32]int32{} // the tree of calls that follow one that is ambiguous
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		switch {
-		case p.calls[i].Flags&ambiguous != 0:
-			n.tree, n.parent, p.trees = p.trees, -1, p.trees+1
-		case n.parent >= 0 && p.calls[n.parent].Flags&ambiguous != 0:
-			own[int32(i)], n.tree, n.parent, p.trees = p.trees, p.trees, -1, p.trees+1
-		case n.parent >= 0 && !p.session():
-			n.tree = p.nodes[n.parent].tree
+// divide begins a tree with a call that follows a missing or an ambiguous one, and with each ambiguous one.
+func (p *partition) divide(i int) {
+	m, n := p.calls[i], &p.nodes[i]
+	own := m.Flags&ambiguous != 0
+	if n.parent >= 0 {
+		before, within := p.calls[n.parent], uint64(n.tree)
+		n.tree = p.nodes[n.parent].tree
+		gap := slices.IndexFunc(n.lacks, func(l lack) bool { return !p.said[mix(within, l.said)] })
+		if gap >= 0 {
+			before.Flags |= beforeGap
+			at := mix(n.lacks[gap].prompt, uint64(n.tree))
+			tree, begun := p.missing[at]
+			if !begun {
+				tree, p.trees = p.trees, p.trees+1
+				p.missing[at], m.Flags = tree, m.Flags|afterGap
+			}
+			n.tree, n.parent = tree, -1
 		}
+		own = own || gap < 0 && before.Flags&ambiguous != 0
+	}
+	if own {
+		n.tree, n.parent, p.trees = p.trees, -1, p.trees+1
 	}
 }
 

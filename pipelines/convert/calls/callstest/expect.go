@@ -38,15 +38,29 @@ func (x *Expected) Row(train bool) formats.Trajectory { return Replay(x.Calls, t
 func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 	x, todo := expect(recorded, log)
 	x.loose = loose
-	doubt := x.doubts(todo)
+	x.doubt = x.doubts(todo)
 	slices.SortStableFunc(todo, func(a, b asking) int { return cmp.Compare(a.length, b.length) })
+	x.join(todo, nil)
+	whole := x.in
+	for _, e := range x.join(todo, func(a *asking, said *node) bool { return whole[said.mark()] == whole[a.Mark()] }) {
+		out = append(out, x.separate(e)...)
+	}
+	for _, e := range out {
+		slices.SortStableFunc(e.Calls, func(a, b *Logged) int { return cmp.Compare(a.Row.StartedAt, b.Row.StartedAt) })
+	}
+	return out
+}
+
+// join places calls. same reports whether the conversation of a call counts an answer as its own.
+func (x *expecting) join(todo []asking, same func(*asking, *node) bool) (out []*Expected) {
+	x.same, x.in, x.parents, x.ambiguous = same, map[string]*Expected{}, map[string]string{}, map[string]bool{}
 	for _, a := range todo {
 		at := x.place(&a)
 		if a.lacks != nil {
 			at = x.after[*a.lacks]
 		}
 		if at == nil {
-			at = &Expected{Gap: a.lacks != nil, first: x.beginning(a.ends), doubt: doubt}
+			at = &Expected{Gap: a.lacks != nil, first: x.beginning(a.ends), doubt: x.doubt}
 			out = append(out, at)
 		}
 		if a.lacks != nil {
@@ -56,14 +70,6 @@ func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 		at.Calls = append(at.Calls, a.Logged)
 		x.in[a.Mark()] = at
 	}
-	joined := out
-	out = nil
-	for _, e := range joined {
-		out = append(out, x.separate(e)...)
-	}
-	for _, e := range out {
-		slices.SortStableFunc(e.Calls, func(a, b *Logged) int { return cmp.Compare(a.Row.StartedAt, b.Row.StartedAt) })
-	}
 	return out
 }
 
@@ -71,7 +77,7 @@ func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 // prompt that it did not ask, after one of the model.
 func lacksCalls(r *Recorded, loose bool) bool {
 	x, todo := expect([]*Recorded{r}, r.Calls)
-	x.loose = loose
+	x.loose, x.same = loose, func(*asking, *node) bool { return true }
 	return slices.ContainsFunc(todo, func(a asking) bool {
 		n, lacks := x.longest(&a)
 		return n != nil && lacks != nil
@@ -90,7 +96,7 @@ func seemsLate(r *Recorded) bool {
 // expect returns what is known of a log, and its calls.
 func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
 	x = &expecting{known: map[key][]*node{}, asked: map[key][]*Logged{}, said: map[saying][]*node{}, after: map[missing]*Expected{},
-		keys: map[*node]key{}, in: map[string]*Expected{}, ambiguous: map[string]bool{}, parents: map[string]string{}, logged: map[string]*Logged{}}
+		keys: map[*node]key{}, logged: map[string]*Logged{}}
 	for _, l := range log {
 		x.logged[l.Mark()] = l
 	}
@@ -117,10 +123,12 @@ func expect(recorded []*Recorded, log []*Logged) (x *expecting, todo []asking) {
 
 type expecting struct {
 	loose bool
-	known map[key][]*node    // answers of the log by what they are and follow
-	asked map[key][]*Logged  // prompts
-	said  map[saying][]*node // answers, whatever they follow
+	same  func(*asking, *node) bool // whether the conversation of a call has an answer; nil: as if no call was missing
+	known map[key][]*node           // answers of the log by what they are and follow
+	asked map[key][]*Logged         // prompts
+	said  map[saying][]*node        // answers, whatever they follow
 	after map[missing]*Expected
+	doubt map[key]bool // see doubts
 	keys  map[*node]key
 	in    map[string]*Expected // where a call is, by its mark
 
@@ -183,11 +191,11 @@ func (x *expecting) wasAsked(a *asking, n *node) bool {
 	})
 }
 
-// wasSaid reports whether some call gave the answer that an agent's message is.
+// wasSaid reports whether some call of its conversation gave the answer that an agent's message is.
 func (x *expecting) wasSaid(a *asking, n *node) bool {
 	prompt, _ := Asked(&a.Row)
 	m := &prompt[len(n.path())-1]
-	return slices.ContainsFunc(x.said[x.saying(n)], func(said *node) bool { return isBack(&said.Message, m) })
+	return slices.ContainsFunc(x.said[x.saying(n)], func(said *node) bool { return x.same(a, said) && isBack(&said.Message, m) })
 }
 
 // missing is an answer that no call of the log gave, after a conversation.
@@ -200,7 +208,7 @@ type missing struct {
 // after it that no call gave to a prompt that none asked.
 func (x *expecting) longest(a *asking) (n *node, lacks *key) {
 	for n = a.ends; n != nil && len(x.givers(a, n)) == 0; n = n.parent {
-		if n.Role == "assistant" && n != a.ends && !x.wasAsked(a, n.parent) && !x.wasSaid(a, n) {
+		if n.Role == "assistant" && n != a.ends && x.same != nil && !x.wasAsked(a, n.parent) && !x.wasSaid(a, n) {
 			lacks = new(x.key(n, a.text))
 		}
 	}
