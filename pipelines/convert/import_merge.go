@@ -36,7 +36,7 @@ func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
 		"merge rows that are single `CALLS`, each with the history before it, as gateways and traces log them, into "+
 			"trajectories: none, or calls. A call continues the longest answer with which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
 	d.String(&o.MergeBy, "merge-by",
-		"with --merge calls: the calls that have one value of this `FIELD`, such as session_id, are one attempt; it "+
+		"with --merge calls: the calls with one JSON value of this `FIELD`, such as session_id, are one attempt; it "+
 			"is searched as those of --group-by are").ID("merge-by")
 	d.Bool(&o.MergeByTime, "merge-by-time",
 		"with --merge calls: where several attempts gave the answer that a call continues, take the latest that had "+
@@ -70,7 +70,9 @@ func (o *ImportOptions) call(r *row, record []byte, at validate.Source) (err err
 	by := ""
 	if o.MergeBy != "" {
 		if v := find(r.Item, record, o.MergeBy); v != nil {
-			by = jsontext.Compact(v)
+			if by = jsontext.Compact(v); v[0] == '"' { // else escapes count
+				by = string(importers.Quote(jsontext.Unquote(v)))
+			}
 		} else if !o.Lossy {
 			return noField(o.MergeBy, "--merge-by")
 		}

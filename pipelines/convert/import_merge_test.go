@@ -158,6 +158,19 @@ func TestRowsThatAreNoCalls(t *testing.T) {
 	}
 }
 
+// TestMergeByIsAValue: values of different types are different, whatever escapes or space a text has.
+func TestMergeByIsAValue(t *testing.T) {
+	var lines strings.Builder
+	for k, session := range []string{`5`, `"5"`, `"\u0035"`, `[1,"a"]`, `[1, "a"]`, `true`, `"true"`} {
+		fmt.Fprintf(&lines, `{"messages":[{"role":"user","content":"q%d"},{"role":"assistant","content":"a"}],"session":%s}`+"\n", k, session)
+	}
+	o := options("mem://merge-values", text("file", lines.String()))
+	o.Format, o.Merge, o.MergeBy = chat.Importer, convert.MergeCalls, "session"
+	if r := run(t, o); r.Merged.Conversations != 5 || r.Merged.Calls != 7 {
+		t.Errorf("%+v", r.Merged)
+	}
+}
+
 // TestMergedExamples: the first prompt with its tools is the example, unless the source or a field names it.
 func TestMergedExamples(t *testing.T) {
 	tool := `,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -75,6 +76,19 @@ func formOf(o jsontext.Object) *apis.API {
 		return apis.Messages
 	}
 	return nil
+}
+
+// id returns the engine's own id of the answer, "" for none: of its body, or of the first event that has one.
+func (a answer) id() string {
+	for _, o := range a.data {
+		for _, within := range []string{"message", "response"} {
+			id := cmp.Or(jsontext.Unquote(o.Get("id")), jsontext.Unquote(jsontext.ParseObject(o.Get(within)).Get("id")))
+			if id != "" {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 func failed(text string) *completion.Failure {

@@ -63,7 +63,7 @@ func (c *call) item() importers.Item {
 	} else {
 		failure = addAnswer(&d, c, q, a, made)
 	}
-	x := importers.Item{}
+	x := importers.Item{ResponseID: c.answer.id()}
 	d.Into(&x.Row)
 	if x.Row.TrajectoryID = c.id; failure != nil {
 		importers.Fail(&x.Row, failure.Class, failure.Text)

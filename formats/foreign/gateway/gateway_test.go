@@ -24,6 +24,26 @@ func TestCalls(t *testing.T) {
 	foreigntest.Importer(t, Calls, importers.Options{}, "testdata/plain.jsonl")
 }
 
+// TestTheEnginesID is known of bodies and streams of all APIs.
+func TestTheEnginesID(t *testing.T) {
+	for response, want := range map[string]string{
+		says: "",
+		strings.Replace(says, "{", `{"id":"r",`, 1):                                                                           "r",
+		`[{"id":"r","model":"m","choices":[{"index":0,"delta":{"content":"A"},"finish_reason":"stop"}]}]`:                     "r",
+		`[{"type":"message_start","message":{"id":"r","type":"message"}},{"type":"message_stop"}]`:                            "r",
+		`[{"type":"response.created","response":{"id":"r"}},{"type":"response.completed","response":{"id":"r","output":[]}}]`: "r",
+	} {
+		for format, record := range map[*importers.Format]string{
+			&Calls:   `{"request":{"messages":` + hi + `,"input":"hi"},"response":` + response + `}`,
+			&LiteLLM: `{"messages":` + hi + `,"model_parameters":{},"call_type":"acompletion","status":"success","response":` + response + `}`,
+		} {
+			if p := format.Convert(importers.Record{Data: []byte(record)}); p.Err != nil || p.Items[0].ResponseID != want {
+				t.Errorf("%s %s: %v %+v", format.Name, response, p.Err, p.Items)
+			}
+		}
+	}
+}
+
 func FuzzLiteLLM(f *testing.F) { fuzz(f, LiteLLM, made+"calls.jsonl", made+"retry.jsonl") }
 func FuzzCalls(f *testing.F)   { fuzz(f, Calls, "testdata/plain.jsonl") }
 

@@ -14,6 +14,10 @@ type Item struct {
 	// Whole is the metadata as the source has it, if Convert took something out: only groups are searched in it.
 	Whole string
 
+	// ResponseID is the engine's own id of the answer of a row that is one call; "" unknown. Engines repeat them:
+	// it is an id only together with the request and the answer.
+	ResponseID string
+
 	NumberID bool // ExampleID is a number in the source
 
 	Epoch   *int32 // the source's own, such as the training step; nil when it has none

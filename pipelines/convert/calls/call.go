@@ -24,7 +24,7 @@ type Digest struct{ Hi, Lo uint64 }
 type Call struct {
 	Item importers.Item  // with one call, and its prompt before the choices, which are sampled
 	By   string          // the value of the field that names its attempt; "" for none
-	Own  Digest          // of its id, else of its time, request and answer: equal in all copies and tries of it
+	Own  Digest          // of its id, else of its times, request, answer and ResponseID: equal in all its copies and tries
 	At   validate.Source // where it was read
 
 	meta   meta   // what links it
@@ -178,8 +178,9 @@ func (c *Call) digest() {
 	if m.Own = Digest(xxh3.HashString128(t.TrajectoryID)); t.TrajectoryID != "" {
 		m.Flags |= known | named
 	} else {
-		m.Own = Digest(xxh3.Hash128(number(content, uint64(t.StartedAt), uint64(t.FinishedAt))))
-		if m.Began != 0 {
+		content = append(number(content, uint64(t.StartedAt), uint64(t.FinishedAt)), c.Item.ResponseID...)
+		m.Own = Digest(xxh3.Hash128(content))
+		if m.Began != 0 || c.Item.ResponseID != "" {
 			m.Flags |= known
 		}
 	}

@@ -179,6 +179,9 @@ func TestRules(t *testing.T) {
 		"copies by time": {calls: []request{{at: 1, prompt: "hi", answer: "x"}, {at: 1, prompt: "hi", answer: "x"}, {at: 1, prompt: "hi", answer: "y"}},
 			want: []string{"hi<-1, *x<0", "hi<-1, *y<0"}, counts: "1 0 0"},
 		"no copies without times": {calls: []request{{prompt: "hi", answer: "x"}, {prompt: "hi", answer: "x"}}, want: []string{"hi<-1, *x<0", "hi<-1, *x<0"}},
+		"copies by the engine's id": {calls: []request{{prompt: "hi", answer: "x", edit: response("r1")}, {prompt: "hi", answer: "x", edit: response("r1")}, {prompt: "hi", answer: "x", edit: response("r2")},
+			{prompt: "hi", answer: "y", edit: response("r1")}, {at: 5, prompt: "hi", answer: "x", edit: response("r1")}, {prompt: "ho", answer: "x", edit: response("r1")}},
+			want: []string{"hi<-1, *x<0", "hi<-1, *x<0", "hi<-1, *x<0", "hi<-1, *y<0", "ho<-1, *x<0"}, counts: "1 0 0"},
 		"tries": {tries: 2, calls: []request{{id: "1", at: 1, prompt: "hi", answer: "!"}, {id: "1", at: 4, prompt: "hi", answer: "!"}, {id: "1", at: 9, prompt: "hi", answer: "x"}},
 			want: []string{"hi<-1, *x<0"}},
 		"two answers under one id": {calls: []request{{id: "1", at: 1, prompt: "hi", answer: "x"}, {id: "1", at: 1, prompt: "ho", answer: "y"}, {id: "2", at: 9, prompt: "ho|a:y|z", answer: "z"}},
@@ -246,6 +249,10 @@ func TestAuxiliaryCalls(t *testing.T) {
 			t.Errorf("train %v: %+v", train, items)
 		}
 	}
+}
+
+func response(id string) func(*importers.Item) {
+	return func(i *importers.Item) { i.ResponseID = id }
 }
 
 func reward(x float64) func(*importers.Item) {

@@ -21,12 +21,12 @@ import (
 
 // waiting is what the row of a call in a file has in its metadata.
 type waiting struct {
-	By       string
-	At       validate.Source
-	NumberID bool
-	Epoch    *int32
-	Attempt  *int64
-	Metadata string // the row's own
+	By, ResponseID string
+	At             validate.Source
+	NumberID       bool
+	Epoch          *int32
+	Attempt        *int64
+	Metadata       string // the row's own
 }
 
 // Encode returns calls as a Parquet file, which this and later versions decode. Secrets are removed.
@@ -34,7 +34,7 @@ func Encode(secrets *secret.Set, calls []*Call) ([]byte, error) {
 	rows := make([]formats.Trajectory, len(calls))
 	for i, c := range calls {
 		rows[i] = c.Item.Row
-		meta, err := json.Marshal(waiting{c.By, c.At, c.Item.NumberID, c.Item.Epoch, c.Item.Attempt, rows[i].Metadata})
+		meta, err := json.Marshal(waiting{c.By, c.Item.ResponseID, c.At, c.Item.NumberID, c.Item.Epoch, c.Item.Attempt, rows[i].Metadata})
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 		if err = json.Unmarshal([]byte(rows[i].Metadata), &w); err == nil {
 			rows[i].Metadata = w.Metadata
 			var c *Call
-			item := importers.Item{Row: rows[i], NumberID: w.NumberID, Epoch: w.Epoch, Attempt: w.Attempt}
+			item := importers.Item{Row: rows[i], ResponseID: w.ResponseID, NumberID: w.NumberID, Epoch: w.Epoch, Attempt: w.Attempt}
 			c, err = New(item, w.By, w.At)
 			calls = append(calls, c)
 		}

@@ -29,6 +29,7 @@ func TestCallsInAFile(t *testing.T) {
 		last.TokenIDs, last.Logprobs, last.PromptDeltaIDs = []int32{1, 2}, []float32{-1, -2}, []int32{5, 6, 7}
 		last.ToolCalls = []formats.ToolCall{{ID: "c1", Name: "f", Arguments: `{"a": 1}`}}
 		x.Row.Metadata, x.Row.ExampleID, x.NumberID, x.Attempt = `{"user":"u"}`, "7", true, new(int64(3))
+		x.ResponseID = "r"
 		x.Row.ToolSets, x.Row.Calls[0].Tools = []string{`[{"type":"function","function":{"name":"f"}}]`}, 0
 	}
 	var all []*calls.Call
