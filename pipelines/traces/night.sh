@@ -13,7 +13,7 @@
 # Each step may be killed and run again. Its exit codes are those of rollmill.
 set -euo pipefail
 : "${LOGS:?}" "${ROOT:?}" "${FROM:=litellm}" "${SETTLE:=1h}" "${ROLLMILL:=rollmill}"
-: "${SESSION=trace_id}" "${THUMBS:=metadata.requester_metadata.thumbs}" "${CONFIG:=$(dirname "$0")/rollmill.yaml}"
+: "${SESSION=}" "${THUMBS:=metadata.requester_metadata.thumbs}" "${CONFIG:=$(dirname "$0")/rollmill.yaml}"
 export LOGS ROOT FROM SETTLE SESSION THUMBS
 
 run() { "$ROLLMILL" "$@" --config "$CONFIG"; }
