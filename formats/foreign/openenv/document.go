@@ -2,6 +2,7 @@ package openenv
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -9,51 +10,47 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// turn is a call of a document. Its tokens are in the sequences that hold it.
+// turn is what the sequences of a document say of a call.
 type turn struct {
-	call
-	from, to  int     // where its answer is in a sequence
-	role      string  // "" in no sequence
-	trains    bool    // by a sequence
-	all, mask []int32 // all up to the end of its answer, and the answer's mask
-	o         jsontext.Object
+	tokens
+	from, to int    // where its answer is in a sequence
+	role     string // "" in no sequence
 }
 
-// turns are those of a document by their ids.
-type turns map[string]*turn
-
 func readDocument(row *formats.Trajectory, o jsontext.Object) {
-	byID, list := turns{}, []*turn(nil)
-	must.Each("turns", must.List("turns", o.Get("turns")), func(raw []byte) {
-		o := must.Object("it", raw)
+	turns := map[string]*turn{}
+	each(o, "turns", func(o jsontext.Object) {
+		id, from := must.Text("node_id", o.Get("node_id")), int(must.Count("n_prompt", o.Get("n_prompt")))
+		if turns[id] != nil {
+			must.Fail("its node_id, %q, is that of an earlier turn", id)
+		}
+		turns[id] = &turn{from: from, to: from + int(must.Count("n_sampled", o.Get("n_sampled")))}
+	})
+	n := must.Whole("stats.n_turns", must.Object("stats", o.Get("stats")).Get("n_turns"))
+	if n != nil && int(*n) != len(turns) {
+		must.Fail("stats.n_turns is %d, but there are %d turns", *n, len(turns))
+	}
+	each(o, "sequences", func(o jsontext.Object) { readSequence(o, turns) })
+	s := session{Draft: importers.Draft{Source: "sequences.input_ids"}}
+	trainable := jsontext.IsTrue(o.Get("trainable"))
+	each(o, "turns", func(o jsontext.Object) {
+		t := turns[must.Text("node_id", o.Get("node_id"))]
 		if !o.Has("request_messages") || !o.Has("response_message") {
 			must.Fail("it has no messages: export the session with include_messages " +
 				"(GET /sessions/ID/rollout?include_messages=true)")
 		}
-		t := &turn{call: newCall(o), from: int(must.Count("n_prompt", o.Get("n_prompt"))), o: o}
-		t.to = t.from + int(must.Count("n_sampled", o.Get("n_sampled")))
-		id := must.Text("node_id", o.Get("node_id"))
-		if byID[id] != nil {
-			must.Fail("its node_id, %q, is that of an earlier turn", id)
+		if t.role == "" && !jsontext.IsTrue(o.Get("discarded")) {
+			must.Fail("no sequence has it, though it is not discarded")
 		}
-		byID[id], list = t, append(list, t)
+		o.Set("role", importers.Quote(t.role))
+		t.logprobs, t.trains = must.Logprobs("sampled_logprobs", o.Get("sampled_logprobs")), t.trains && trainable
+		s.add(o, t.tokens)
 	})
-	n := must.Whole("stats.n_turns", must.Object("stats", o.Get("stats")).Get("n_turns"))
-	if n != nil && int(*n) != len(list) {
-		must.Fail("stats.n_turns is %d, but there are %d turns", *n, len(list))
-	}
-	must.Each("sequences", must.List("sequences", o.Get("sequences")), byID.sequence)
-	s := session{Draft: importers.Draft{Source: "sequences.input_ids"}}
-	for i, t := range list {
-		t.finish(i, jsontext.IsTrue(o.Get("trainable")))
-		s.add(t.call)
-	}
 	s.into(row, o, "turns", "sequences", "stats", "trainable")
 }
 
-// sequence gives the turns of a path their tokens.
-func (byID turns) sequence(raw []byte) {
-	o := must.Object("it", raw)
+// readSequence gives the turns of a path their tokens.
+func readSequence(o jsontext.Object, turns map[string]*turn) {
 	role, trains := roleOf(o), jsontext.IsTrue(o.Get("trainable"))
 	ids, mask := must.IDs("input_ids", o.Get("input_ids")), must.IDs("loss_mask", o.Get("loss_mask"))
 	if n := len(must.Logprobs("logprobs", o.Get("logprobs"))); len(mask) != len(ids) || n != len(ids) {
@@ -64,30 +61,37 @@ func (byID turns) sequence(raw []byte) {
 	}
 	end := 0
 	must.Each("node_ids", must.List("node_ids", o.Get("node_ids")), func(raw []byte) {
-		t := byID[must.Text("it", raw)]
+		t := turns[must.Text("it", raw)]
 		switch {
 		case t == nil:
 			must.Fail("%s is no turn of the document", importers.Brief(raw))
 		case t.from < end || t.to > len(ids):
 			must.Fail("the answer of %s is from %d to %d, not in %d to %d", raw, t.from, t.to, end, len(ids))
-		case t.role != "" && (!slices.Equal(t.all, ids[:t.to]) || !slices.Equal(t.mask, mask[t.from:t.to])):
+		case t.role == "":
+			t.prompt, t.sampled, t.mask, t.role = ids[:t.from], ids[t.from:t.to], mask[t.from:t.to], role
+		case !slices.Equal(slices.Concat(t.prompt, t.sampled), ids[:t.to]) || !slices.Equal(t.mask, mask[t.from:t.to]):
 			must.Fail("%s has other tokens or another mask in an earlier sequence", raw)
-		case t.role == "" || slices.Index(roles, role) < slices.Index(roles, t.role):
+		case slices.Index(roles, role) < slices.Index(roles, t.role):
 			t.role = role
 		}
 		outside(mask, end, t.from)
-		t.all, t.mask, t.trains, end = ids[:t.to], mask[t.from:t.to], t.trains || trains, t.to
+		t.trains, end = t.trains || trains, t.to
 	})
 	outside(mask, end, len(mask))
 }
 
-// finish sets the tokens of the n-th turn, when all sequences are read.
-func (t *turn) finish(n int, trainable bool) {
-	defer must.At("turns[%d]", n)
-	if t.role == "" && !jsontext.IsTrue(t.o.Get("discarded")) {
-		must.Fail("no sequence has it, though it is not discarded")
+// roles are those of sequences, turns and conversations. Of several the first counts.
+var roles = []string{"agent", "auxiliary", "discarded"}
+
+func roleOf(o jsontext.Object) string {
+	role := must.Text("role", o.Get("role"))
+	if !slices.Contains(roles, role) {
+		must.Fail("role %q is not known; known are %s", role, strings.Join(roles, ", "))
 	}
-	t.rest.Set("role", importers.Quote(t.role))
-	from, logprobs := min(t.from, len(t.all)), must.Logprobs("sampled_logprobs", t.o.Get("sampled_logprobs"))
-	t.set(t.all[:from], t.all[from:], t.mask, logprobs, t.trains && trainable)
+	return role
+}
+
+// each reads the objects of a list that a member is.
+func each(o jsontext.Object, list string, read func(o jsontext.Object)) {
+	must.Each(list, must.List(list, o.Get(list)), func(raw []byte) { read(must.Object("it", raw)) })
 }

@@ -55,9 +55,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("turns") && o.Has("conversations"):
 		readResult(row, o)
 	case o.Has("entries"):
-		readEntries(row, o, o.Get("entries"))
+		readEntries(row, o)
 	case o.Has("request") && o.Has("completion_token_ids"):
-		readEntries(row, nil, value.Join([][]byte{o.Bytes()}))
+		readEntries(row, jsontext.Object{{Key: "entries", Raw: value.Join([][]byte{o.Bytes()})}})
 		row.TrajectoryID = must.Text("node_id", must.Object("metadata", o.Get("metadata")).Get("node_id"))
 	case o.Has("episode_id") && o.Has("messages"):
 		readEpisode(row, o, value.Context(r))
@@ -87,13 +87,11 @@ func readEpisode(row *formats.Trajectory, o, run jsontext.Object) {
 		}
 	}
 	for i, m := range messages {
-		at := 0
-		if m.Role == "assistant" && i >= from {
-			at = d.Sampled(m.Message, formats.Call{Target: true})
+		if d.Meta.NonEmptyOfMessage(i, m.Others); m.Role == "assistant" && i >= from {
+			d.Sampled(m.Message, formats.Call{Target: true})
 		} else {
-			at = d.Input(m.Message)
+			d.Input(m.Message)
 		}
-		d.Meta.NonEmptyOfMessage(at, m.Others)
 	}
 	row.TrajectoryID, row.ExampleID = must.Text("episode_id", o.Get("episode_id")), value.ID(o.Get("task"))
 	row.Example = jsontext.Compact(jsontext.Object{{Key: "task", Raw: value.OrNull(o.Get("task"))}}.Bytes())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -279,5 +280,39 @@ func TestSingleEntries(t *testing.T) {
 	})
 	if err != nil || len(rows) != 1 || rows[0].TrajectoryID != "90900b77ce42" || trained(&rows[0]) != "The tool says 42." || len(rows[0].Messages) != 4 {
 		t.Errorf("%v %+v", err, rows)
+	}
+}
+
+// TestAnswersOfResults: reasoning comes from conversations, and ids that are missing are not known to be none.
+func TestAnswersOfResults(t *testing.T) {
+	for name, c := range map[string]struct {
+		message, field int
+		want           string
+	}{
+		"reasoning":     {5, 0, "6 messages before the title, thought, true, true"},
+		"no prompt ids": {3, 1, "6 messages before the title, , true, false"},
+		"no answer ids": {3, 2, "6 messages before the title, , false, true"},
+	} {
+		rows, err := changed(t, "harbor-result.json", func(o object) {
+			if c.field == 0 {
+				at(o, "conversations", 0, "messages", 5).(object)["reasoning_content"] = "thought"
+				return
+			}
+			turn := at(o, "turns", 1).(object)
+			turn["loss_mask"] = nil
+			if c.field == 1 {
+				turn["prompt_token_ids"] = nil
+			} else {
+				turn["completion_token_ids"], turn["per_token_logps"] = nil, nil
+			}
+		})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		m := rows[0].Messages[c.message]
+		before := slices.IndexFunc(rows[0].Messages, func(m formats.Message) bool { return strings.HasPrefix(m.Content, "A title") })
+		if got := fmt.Sprintf("%d messages before the title, %s, %t, %t", before, m.Reasoning, m.TokenIDs != nil, m.PromptDeltaIDs != nil); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }
