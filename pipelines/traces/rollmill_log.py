@@ -1,7 +1,7 @@
 """A callback of LiteLLM's proxy that writes what `rollmill import --from litellm` reads: a JSON line for each call.
 
 LiteLLM's own record of a stream has neither token ids nor logprobs, so a line also has the chunks of its stream, as the agent
-got them, and how it ended. Each line is written at once: nothing waits when the proxy ends. ROLLMILL_LOG names the file.
+got them, and how it ended. Each line is written at once: nothing waits when the proxy ends. CALLS_LOG names the file.
 """
 
 import json
@@ -13,7 +13,7 @@ from litellm.integrations.custom_logger import CustomLogger
 class Logger(CustomLogger):
     def __init__(self):
         super().__init__()
-        self.file = open(os.environ.get("ROLLMILL_LOG", "calls.jsonl"), "a", buffering=1)
+        self.file = open(os.environ.get("CALLS_LOG", "calls.jsonl"), "a", buffering=1)
         self.streams = {}  # by call, until both its chunks and its record are complete
 
     def write(self, kwargs):

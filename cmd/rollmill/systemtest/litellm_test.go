@@ -43,7 +43,7 @@ func TestLiteLLM(t *testing.T) {
 	t.Cleanup(func() { r.Close() })
 	session := r.Begin(context.Background(), "t", "g")
 	store, logs := s3test.Start(t), t.TempDir()
-	proxy := litellm(t, root, bin, "UPSTREAM="+session.BaseURL(), "ROLLMILL_LOG="+filepath.Join(logs, "calls.jsonl"),
+	proxy := litellm(t, root, bin, "UPSTREAM="+session.BaseURL(), "CALLS_LOG="+filepath.Join(logs, "calls.jsonl"),
 		"BUCKET="+s3test.Bucket, "S3_ENDPOINT="+store.URL, "AWS_REGION=us-east-1")
 	agent := exec.Command(filepath.Join(bin, "python"), filepath.Join(root, "testdata/agents/gateway_agent.py"))
 	agent.Env = append(os.Environ(), "OPENAI_BASE_URL="+proxy+"/v1", "OPENAI_API_KEY="+proxyKey)
