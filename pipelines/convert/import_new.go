@@ -44,27 +44,23 @@ type NightReport struct {
 func (r *NightReport) String() string {
 	text := fmt.Sprintf("night %d: %s, %d read", r.Night, plural.Of(r.Objects, "object"), r.Read)
 	for _, x := range []struct {
-		n    int64
-		text string
+		n        int
+		what, is string
+		names    []string
 	}{
-		{r.Known, "known"}, {r.Waiting, "waiting for a later night"}, {r.Late, "too late for a conversation that was imported"},
+		{int(r.Known), "call", "known", nil},
+		{int(r.Waiting), "call", "waiting for a later night", nil},
+		{int(r.Late), "call", "too late for a conversation that was imported", r.LateIn},
+		{len(r.Gone), "object", "no longer there", r.Gone},
+		{len(r.Unfinished), "object", "the last line is not complete and is left to a later night", r.Unfinished},
 	} {
 		if x.n > 0 {
-			text += "; " + x.text + ": " + plural.Of(x.n, "call")
+			text += fmt.Sprintf("; %s: %s", x.is, plural.Of(x.n, x.what))
 		}
-	}
-	for _, x := range []struct {
-		names []string
-		text  string
-	}{
-		{r.LateIn, "late calls are in"}, {r.Gone, "no longer there"},
-		{r.Unfinished, "the last line is not complete and is left to a later night"},
-	} {
-		if n := len(x.names); n > 0 {
-			text += fmt.Sprintf("\n  %s: %s", x.text, strings.Join(x.names[:min(n, 3)], ", "))
-			if n > 3 {
-				text += fmt.Sprintf(" and %d more", n-3)
-			}
+		if n := len(x.names); n > 3 {
+			text += fmt.Sprintf(" (%s and %d more)", strings.Join(x.names[:3], ", "), n-3)
+		} else if n > 0 {
+			text += fmt.Sprintf(" (%s)", strings.Join(x.names, ", "))
 		}
 	}
 	return text
@@ -107,8 +103,7 @@ type night struct {
 	w        *watermark.Watermark
 	settings map[string]any // that all nights have in common
 	c        *check
-	numbers  map[string]int // of the objects that are read, by URI
-	newest   int64          // time of a call, in microseconds
+	newest   int64 // time of a call, in microseconds
 	mu       sync.Mutex
 	report   NightReport
 	waiting  []*calls.Call // that are not stored yet

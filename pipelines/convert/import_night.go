@@ -10,8 +10,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/runroot"
@@ -123,12 +121,13 @@ func (o *ImportOptions) sealedNights(ctx context.Context, after int) (all []wate
 // complete is sealed.
 func (o *ImportOptions) nightIn(ctx context.Context, epoch int) (*manifest.Manifest, error) {
 	d, err := dataset.Open(ctx, o.Dataset(epoch), dataset.OpenOptions{IgnoreGates: true})
-	switch p := manifest.PrunedIn(err); {
-	case p != nil:
+	if p := manifest.PrunedIn(err); p != nil {
 		return p.Manifest, nil
-	case errors.Is(err, storage.ErrNotExist):
+	}
+	if errors.Is(err, storage.ErrNotExist) {
 		return nil, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &d.Manifest, nil
@@ -143,17 +142,16 @@ func (n *night) choose() error {
 			listed[i].Version += fmt.Sprintf("; %s %d %s", c.Name, c.Size, c.Version)
 		}
 	}
-	numbers, gone, err := n.w.Changed(listed)
-	n.report.Objects, n.report.Gone, n.numbers = len(listed), gone, map[string]int{}
-	var changed []File
-	for i, number := range numbers {
-		if f := n.o.Files[i]; number >= 0 {
-			n.numbers[f.URI] = number
+	changed, gone, err := n.w.Changed(listed)
+	n.report.Objects, n.report.Gone = len(listed), gone
+	var files []File
+	for i, read := range changed {
+		if f := n.o.Files[i]; read {
 			f.Open = n.lines(f)
-			changed = append(changed, f)
+			files = append(files, f)
 		}
 	}
-	n.o.Files, n.report.Read = changed, len(changed)
+	n.o.Files, n.report.Read = files, len(files)
 	return err
 }
 
@@ -179,7 +177,7 @@ func (n *night) lines(f File) func(context.Context) (Content, error) {
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.w.Again(n.numbers[f.URI])
+		n.w.Again(f.URI)
 		n.report.Unfinished = append(n.report.Unfinished, f.URI)
 		return beginning{c, c.Size() - int64(len(tail))}, nil
 	}
@@ -230,7 +228,7 @@ func (n *night) add(c *calls.Call) error {
 	if t.Status == outcomes.StatusFailed {
 		m.Kind = watermark.Failed
 	}
-	known, err := n.w.Read(n.numbers[c.At.File], m)
+	known, err := n.w.Read(c.At.File, m)
 	if err != nil {
 		return err
 	}
@@ -245,17 +243,16 @@ func (n *night) add(c *calls.Call) error {
 // is part of. Otherwise its calls wait.
 func (n *night) take(ctx context.Context, v *calls.Conversation) (now, late bool, err error) {
 	first, newest := v.Calls[0], int64(0)
+	var links []calls.Digest // of all answers
 	for _, c := range v.Calls {
 		newest = max(newest, c.Item.Row.StartedAt, c.Item.Row.FinishedAt)
+		_, to := c.Links()
+		links = append(links, to...)
 	}
-	if first.By != "" {
-		late, err = n.w.Known(groupOf(first))
-	}
-	for _, d := range first.Continues() {
-		if first.By != "" || late || err != nil {
-			break
-		}
-		late, err = n.w.Known(watermark.Mark{Kind: watermark.Answer, Hi: d.Hi, Lo: d.Lo})
+	from, _ := first.Links()
+	for _, d := range from {
+		known, bad := n.w.Known(imported(d))
+		late, err = late || known, cmp.Or(err, bad)
 	}
 	switch {
 	case err != nil:
@@ -264,31 +261,22 @@ func (n *night) take(ctx context.Context, v *calls.Conversation) (now, late bool
 		if len(n.report.LateIn) < maxRefusals && !slices.Contains(n.report.LateIn, first.At.File) {
 			n.report.LateIn = append(n.report.LateIn, first.At.File)
 		}
-		return true, true, nil
 	case !n.o.Flush && n.newest-newest < n.o.Settle.Microseconds():
-		n.report.Waiting += int64(len(v.Calls))
-		for _, c := range v.Calls {
-			n.waiting, n.bytes = append(n.waiting, c), n.bytes+v.Size
-			if n.bytes >= pendBytes {
-				err = cmp.Or(err, n.pend(ctx))
-			}
+		n.waiting, n.bytes = append(n.waiting, v.Calls...), n.bytes+v.Size
+		if n.bytes >= pendBytes {
+			err = n.pend(ctx)
 		}
 		return false, false, err
-	case first.By != "":
-		err = n.w.Note(groupOf(first))
 	default:
-		for _, c := range v.Calls {
-			for _, d := range c.Answers() {
-				err = cmp.Or(err, n.w.Note(watermark.Mark{Kind: watermark.Answer, Hi: d.Hi, Lo: d.Lo}))
-			}
+		for _, d := range links {
+			err = cmp.Or(err, n.w.Note(imported(d)))
 		}
 	}
-	return true, false, err
+	return true, late, err
 }
 
-func groupOf(c *calls.Call) watermark.Mark {
-	sum := xxh3.HashString128(c.By)
-	return watermark.Mark{Kind: watermark.Group, Hi: sum.Hi, Lo: sum.Lo}
+func imported(d calls.Digest) watermark.Mark {
+	return watermark.Mark{Kind: watermark.Imported, Hi: d.Hi, Lo: d.Lo}
 }
 
 // pendBytes is about how many bytes of calls wait in one file.
@@ -301,8 +289,9 @@ func (n *night) pend(ctx context.Context) error {
 	}
 	data, err := calls.Encode(secret.From(ctx), n.waiting)
 	if err == nil {
-		err = n.w.Pend(ctx, data, len(n.waiting))
+		err = n.w.Pend(ctx, data)
 	}
+	n.report.Waiting += int64(len(n.waiting))
 	n.waiting, n.bytes = nil, 0
 	return err
 }

@@ -8,13 +8,11 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -74,55 +72,24 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 	return calls, err
 }
 
-// Answers returns digests of the messages up to each answer of the call: later calls that go on from it have
-// them among those that Continues returns. Reasoning, and text beside calls of tools, is not part of them,
-// since clients leave it out of a history.
-func (c *Call) Answers() (out []Digest) {
-	prompt, choices := c.split()
-	var p path
-	for i := range prompt {
-		p.add(&prompt[i])
+// Links returns digests by which a later call is known to go on from an earlier one, if one of its from is one
+// of the other's to: of the value that names their attempt, else of the messages up to each answer in the
+// prompt, and up to an answer of the call in each form in which clients send it back.
+func (c *Call) Links() (from, to []Digest) {
+	c.digest()
+	if c.By != "" {
+		return []Digest{c.meta.By}, []Digest{c.meta.By}
 	}
-	for i := range choices {
-		q := path{buf: bytes.Clone(p.buf)}
-		out = append(out, q.add(&choices[i]))
+	path := number(nil, c.meta.First.Hi, c.meta.First.Lo)
+	for _, s := range c.meta.Steps {
+		path = number(path, s.Returned)
+		from = append(from, Digest(xxh3.Hash128(path)))
+		path = number(path, s.Between)
 	}
-	return out
-}
-
-// Continues returns a digest for each answer in the prompt of the call, see Answers.
-func (c *Call) Continues() (out []Digest) {
-	prompt, _ := c.split()
-	var p path
-	for i := range prompt {
-		if of := p.add(&prompt[i]); prompt[i].Role == "assistant" {
-			out = append(out, of)
+	for _, said := range c.meta.Said {
+		for _, returned := range said[1:] {
+			to = append(to, Digest(xxh3.Hash128(number(path, returned))))
 		}
 	}
-	return out
-}
-
-// path is the keys of messages.
-type path struct {
-	keys tree.Keys
-	buf  []byte
-}
-
-func (p *path) add(m *formats.Message) Digest {
-	key := uint64(0)
-	if m.Role != "assistant" {
-		key = p.keys.Of(m)
-	} else {
-		said := *m
-		said.Reasoning, said.Content = "", strings.TrimSpace(chat.Thinking.ReplaceAllString(chat.ContentText(m), ""))
-		if tree.TextOnly(m.ContentParts) {
-			said.ContentParts = ""
-		}
-		if len(m.ToolCalls) > 0 {
-			said.Content = ""
-		}
-		key = p.keys.Returned(&said)
-	}
-	p.buf = number(p.buf, key)
-	return Digest(xxh3.Hash128(p.buf))
+	return from, to
 }

@@ -1,7 +1,9 @@
 package calls_test
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,15 +62,25 @@ func TestAnswersOfEarlierNights(t *testing.T) {
 	thought := made(t, request{id: "2", at: 2, prompt: "s:be kind|hi|a:hello|and", answer: "<think>hm</think>\nso"})
 	later := made(t, request{id: "3", at: 3, prompt: "s:be kind|hi|a:hello|and|a:so|go", answer: "x"})
 	other := made(t, request{id: "4", at: 4, prompt: "s:be kind|ho|a:hello|and|a:so|go", answer: "x"})
-	if got, want := later.Continues(), []calls.Digest{first.Answers()[0], thought.Answers()[0]}; !cmp.Equal(got, want) {
-		t.Errorf("%v, not %v", got, want)
-	}
-	if len(first.Answers()) != 2 || first.Answers()[0] == first.Answers()[1] || len(first.Continues()) != 0 {
-		t.Errorf("%v, %v", first.Answers(), first.Continues())
-	}
-	for _, of := range other.Continues() {
-		if of == first.Answers()[0] || of == thought.Answers()[0] {
-			t.Error("it begins otherwise")
+	from := func(c *calls.Call) (of []calls.Digest) { of, _ = c.Links(); return of }
+	shared := func(a, b *calls.Call) (n int) {
+		_, to := a.Links()
+		for _, d := range from(b) {
+			n += strings.Count(fmt.Sprint(to), fmt.Sprint(d))
 		}
+		return n
+	}
+	if len(from(later)) != 2 || shared(first, later) != 1 || shared(thought, later) != 1 || shared(first, thought) != 1 {
+		t.Errorf("%v", from(later))
+	}
+	if _, to := first.Links(); len(to) != 2 || to[0] == to[1] || len(from(first)) != 0 {
+		t.Errorf("%v, %v", to, from(first))
+	}
+	if shared(first, other)+shared(thought, other)+shared(later, thought) > 0 {
+		t.Error("it begins otherwise")
+	}
+	one, two := made(t, request{id: "5", by: "s", prompt: "x", answer: "y"}), made(t, request{id: "6", by: "s", prompt: "a", answer: "b"})
+	if shared(one, two) != 1 || shared(one, later) != 0 {
+		t.Error("calls of one attempt, whatever they say")
 	}
 }

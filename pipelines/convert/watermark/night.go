@@ -19,37 +19,24 @@ import (
 
 // Read notes that an object has a call, and reports whether a night before read the call, in any object. An
 // answered call is not known if only a try without an answer is.
-func (w *Watermark) Read(number int, m Mark) (known bool, err error) {
-	if err = w.add(append(m.key(), tonight), uint32(number)); err == nil {
-		known, err = w.known.has(m)
+func (w *Watermark) Read(object string, m Mark) (known bool, err error) {
+	if err = w.marks.Add(m.tonight(uint32(w.numbers[object])), nil); err == nil {
+		known, err = w.Known(m)
 	}
 	if known || m.Kind == Answered || err != nil {
 		return known, err
 	}
-	return w.known.has(Mark{Answered, m.Hi, m.Lo})
+	return w.Known(Mark{Answered, m.Hi, m.Lo})
 }
-
-// Known reports whether a night before noted a mark.
-func (w *Watermark) Known(m Mark) (bool, error) { return w.known.has(m) }
 
 // Note keeps a mark of what tonight imports.
-func (w *Watermark) Note(m Mark) error { return w.add(append(m.key(), tonight), nobody) }
-
-// The byte after the key of a mark that is sorted.
-const (
-	earlier = iota
-	tonight
-)
-
-func (w *Watermark) add(key []byte, object uint32) error {
-	return w.marks.Add(binary.BigEndian.AppendUint32(key, object), nil)
-}
+func (w *Watermark) Note(m Mark) error { return w.marks.Add(m.tonight(nobody), nil) }
 
 // Pend stores calls that wait for a later night, in their order. What waited until tonight is dropped unless
 // it is stored again.
-func (w *Watermark) Pend(ctx context.Context, data []byte, calls int) error {
+func (w *Watermark) Pend(ctx context.Context, data []byte) error {
 	name, err := w.put(ctx, "pending-", data)
-	w.next.Pending, w.next.Waiting = append(w.next.Pending, name), w.next.Waiting+int64(calls)
+	w.next.Pending = append(w.next.Pending, name)
 	return err
 }
 
@@ -68,20 +55,16 @@ func (w *Watermark) Seal(ctx context.Context, epoch int, settings map[string]any
 	}
 	data, err := json.MarshalIndent(n, "", " ")
 	if err == nil {
-		w.sealed, err = w.put(ctx, stateOf(n.Night), data)
+		n.name, err = w.put(ctx, stateOf(n.Night), data)
 	}
-	return w.sealed, err
+	return n.name, err
 }
 
-// Finish makes the night that is sealed the newest one.
+// Finish makes the night that is sealed the newest one: it creates its head, and removes what neither its
+// state nor the one before names.
 func (w *Watermark) Finish(ctx context.Context) error {
 	before := w.State
-	w.State, w.name = w.next, w.sealed
-	return w.end(ctx, &before)
-}
-
-// end creates the head of a night, and removes what neither its state nor the one before names.
-func (w *Watermark) end(ctx context.Context, before *State) error {
+	w.State, w.next = w.next, State{}
 	key := folder + head(w.Night)
 	err := w.lease.Check(ctx)
 	if err == nil {
@@ -95,7 +78,7 @@ func (w *Watermark) end(ctx context.Context, before *State) error {
 	if err != nil {
 		return fault.Errorf(fault.Temporary, "run the same command again", "ending night %d: %w", w.Night, err)
 	}
-	keep := append(slices.Concat(before.Pending, w.Pending), before.Marks, w.Marks, w.Previous, w.name,
+	keep := append(slices.Concat(before.Pending, w.Pending), before.Marks, w.Marks, before.name, w.name,
 		head(before.Night), head(w.Night), "lease.json")
 	var old []storage.Object
 	for o, err := range w.bucket.List(ctx, folder) {
@@ -111,17 +94,14 @@ func (w *Watermark) end(ctx context.Context, before *State) error {
 
 // putMarks writes the marks of all nights as one file, and counts the calls of each object.
 func (w *Watermark) putMarks(ctx context.Context) (name string, err error) {
-	if w.known != nil {
-		marks := bufio.NewReaderSize(io.NewSectionReader(w.known.f, 0, w.known.n*markBytes), 1<<20)
-		for range w.known.n {
-			var m [markBytes]byte
-			if _, err := io.ReadFull(marks, m[:]); err != nil {
-				return "", err
-			}
-			object := binary.BigEndian.Uint32(m[keyBytes:])
-			if err := w.add(append(bytes.Clone(m[:keyBytes]), earlier), object); err != nil {
-				return "", err
-			}
+	known := bufio.NewReaderSize(io.NewSectionReader(w.known, 0, w.n*markBytes), 1<<20)
+	var m [markBytes]byte
+	for range w.n {
+		if _, err = io.ReadFull(known, m[:]); err == nil {
+			err = w.marks.Add(m[:], nil)
+		}
+		if err != nil {
+			return "", err
 		}
 	}
 	d, err := w.bucket.Draft(ctx)
@@ -131,14 +111,11 @@ func (w *Watermark) putMarks(ctx context.Context) (name string, err error) {
 	defer func() { err = errors.Join(err, d.Discard()) }()
 	digest := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(d, digest), 1<<20)
-	if err := w.merge(out); err != nil {
-		return "", err
+	if err = w.merge(out); err == nil {
+		err = out.Flush()
 	}
-	if err := out.Flush(); err != nil {
-		return "", err
-	}
-	if name = "marks-" + hex.EncodeToString(digest.Sum(nil)); name == w.Marks {
-		return name, nil
+	if name = "marks-" + hex.EncodeToString(digest.Sum(nil)); name == w.Marks || err != nil {
+		return name, err
 	}
 	return name, d.Replace(ctx, folder+name)
 }
@@ -146,35 +123,35 @@ func (w *Watermark) putMarks(ctx context.Context) (name string, err error) {
 // merge writes each mark once, with the object that had it first.
 func (w *Watermark) merge(out *bufio.Writer) error {
 	lost, owned := map[uint32]int64{}, make([]int64, len(w.next.Objects))
-	var key []byte // the mark that is read, with its object
-	var old, kept bool
+	var m []byte  // the mark that is read
+	var kept bool // its object still has it
 	end := func() error {
-		if key == nil {
+		if m == nil {
 			return nil
 		}
-		object := binary.BigEndian.Uint32(key[keyBytes:])
-		if old && !kept && w.reread[object] {
+		object := binary.BigEndian.Uint32(m[keyBytes+1:])
+		if m[keyBytes] == earlier && !kept && w.reread[object] {
 			lost[object]++
-			binary.BigEndian.PutUint32(key[keyBytes:], nobody)
+			binary.BigEndian.PutUint32(m[keyBytes+1:], nobody)
 		} else if object != nobody {
 			owned[object]++
 		}
-		_, err := out.Write(key)
+		m[keyBytes] = earlier
+		_, err := out.Write(m)
 		return err
 	}
 	for r, err := range w.marks.Sorted() {
 		if err != nil {
 			return err
 		}
-		object := r.Key[keyBytes+1:]
-		if key != nil && bytes.Equal(r.Key[:keyBytes], key[:keyBytes]) {
-			kept = kept || bytes.Equal(object, key[keyBytes:])
+		if m != nil && bytes.Equal(r.Key[:keyBytes], m[:keyBytes]) {
+			kept = kept || bytes.Equal(r.Key[keyBytes+1:], m[keyBytes+1:])
 			continue
 		}
 		if err := end(); err != nil {
 			return err
 		}
-		key, old, kept = append(append(key[:0], r.Key[:keyBytes]...), object...), r.Key[keyBytes] == earlier, false
+		m, kept = append(m[:0], r.Key...), false
 	}
 	if err := end(); err != nil {
 		return err
@@ -182,8 +159,8 @@ func (w *Watermark) merge(out *bufio.Writer) error {
 	if len(lost) > 0 && !w.o.Lossy {
 		return w.lost(lost)
 	}
-	for i := range owned {
-		w.next.Objects[i].Calls = owned[i]
+	for i, n := range owned {
+		w.next.Objects[i].Calls = n
 	}
 	return nil
 }

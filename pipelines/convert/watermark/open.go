@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -26,10 +27,11 @@ type State struct {
 	Epoch    int            `json:"epoch"`    // the newest that a night wrote; -1 for none
 	Settings map[string]any `json:"settings"` // that all nights have in common
 	Newest   int64          `json:"newest"`   // time of the newest call, in microseconds since 1970; 0 for none
-	Waiting  int64          `json:"waiting"`  // calls in Pending
 	Pending  []string       `json:"pending"`  // files, in order
 	Marks    string         `json:"marks"`    // file; "" for none
 	Objects  []Object       `json:"objects"`
+
+	name string // of its file; "" before the first night
 }
 
 // Options say whose watermark it is.
@@ -57,14 +59,13 @@ type Watermark struct {
 	o      Options
 	bucket *storage.Bucket
 	lease  *lease.Lease
-	name   string // of the state's file; "" before the first night
 
-	numbers map[string]int // of the objects, by name
-	reread  map[uint32]bool
-	known   *set
-	marks   *spill.Sorter // of tonight
+	numbers map[string]int  // of the objects, which are their places, by name
+	reread  map[uint32]bool // of those that are read: whether a night before had it
+	known   *os.File        // marks of the nights before, sorted
+	n       int64           // so many
+	marks   *spill.Sorter   // of tonight
 	next    State
-	sealed  string // name of the file of next
 }
 
 var ttl = 20 * time.Second // of the lease; tests have less
@@ -86,10 +87,7 @@ func Open(ctx context.Context, o Options) (*Watermark, error) {
 	w := &Watermark{State: State{Run: o.Run, Epoch: -1}, o: o, bucket: b, lease: held, numbers: map[string]int{},
 		reread: map[uint32]bool{}, marks: spill.New(o.Dir, o.Memory)}
 	if err = w.load(ctx); err == nil {
-		for i, o := range w.Objects {
-			w.numbers[o.Name] = i
-		}
-		w.known, err = w.openSet(ctx)
+		err = w.copyMarks(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close(ctx))
@@ -99,7 +97,10 @@ func Open(ctx context.Context, o Options) (*Watermark, error) {
 
 // Close lets other processes have the watermark, and removes temporary files.
 func (w *Watermark) Close(ctx context.Context) error {
-	return errors.Join(w.marks.Close(), w.known.close(), w.lease.Release(ctx))
+	if w.known != nil {
+		_ = w.known.Close() // nothing in it is needed any more
+	}
+	return errors.Join(w.marks.Close(), w.lease.Release(ctx))
 }
 
 // Bind returns a context that ends when another process takes over, or may soon do so.
@@ -127,10 +128,10 @@ func (w *Watermark) load(ctx context.Context) error {
 	}
 	if newest > 0 {
 		name, err := w.bucket.Read(ctx, folder+head(newest))
-		if err != nil {
-			return err
+		if err == nil {
+			w.State, err = w.state(ctx, newest, string(name))
 		}
-		if err := w.state(ctx, newest, string(name)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -141,36 +142,33 @@ func (w *Watermark) load(ctx context.Context) error {
 	if err != nil || len(sealed) == 0 {
 		return err
 	}
-	before := w.State
-	last, was := sealed[len(sealed)-1], w.name
-	err = w.state(ctx, newest+1, last.State)
-	if err != nil || len(sealed) > 1 || w.Previous != was || w.Epoch != last.Epoch {
-		w.State = before
+	last := sealed[len(sealed)-1]
+	w.next, err = w.state(ctx, newest+1, last.State)
+	if err != nil || len(sealed) > 1 || w.next.Previous != w.name || w.next.Epoch != last.Epoch {
 		return errors.Join(w.lacks("epoch %d has the dataset of a later night", last.Epoch), err)
 	}
-	w.o.Log.Info("import: the last night was interrupted after its dataset; it is completed now", "epoch", w.Epoch)
-	return w.end(ctx, &before)
+	w.o.Log.Info("import: the last night was interrupted after its dataset; it is completed now", "epoch", last.Epoch)
+	return w.Finish(ctx)
 }
 
 // state reads the state of a night.
-func (w *Watermark) state(ctx context.Context, night int, name string) error {
+func (w *Watermark) state(ctx context.Context, night int, name string) (s State, err error) {
 	digest, err := hex.DecodeString(strings.TrimPrefix(name, stateOf(night)))
 	if err != nil || len(digest) != sha256.Size {
-		return w.damaged(head(night), errChanged)
+		return s, w.damaged(head(night), errChanged)
 	}
 	data, err := w.Get(ctx, name)
 	if err != nil {
-		return err
+		return s, err
 	}
-	var s State
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return fault.Invalid(w.place(name), "use the version that wrote it, or a newer one", err, "reading a state")
+		return s, fault.Invalid(w.place(name), "use the version that wrote it, or a newer one", err, "reading a state")
 	}
 	if s.Run != w.o.Run {
-		return fault.Invalid(w.place(name), rebuild, nil, "it is the watermark of the run %s, not of %s", s.Run, w.o.Run)
+		return s, fault.Invalid(w.place(name), rebuild, nil, "it is the watermark of the run %s, not of %s", s.Run, w.o.Run)
 	}
-	w.State, w.name = s, name
-	return nil
+	s.name = name
+	return s, nil
 }

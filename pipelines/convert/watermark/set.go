@@ -2,11 +2,11 @@ package watermark
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"io"
 	"os"
 	"sort"
@@ -25,84 +25,54 @@ type Kind byte
 const (
 	Answered Kind = 'a' // a call that was read and has an answer
 	Failed   Kind = 'f' // a call that was read and has none; a later try may have one
-	Answer   Kind = 'm' // the messages up to an answer that was imported
-	Group    Kind = 'g' // the field's value that names a conversation that was imported
+	Imported Kind = 'i' // what links later calls to a conversation that was imported
 )
 
+// A mark in a file, in their order: its kind and digest, when it was noted, and the number of the object that
+// had it first.
 const (
-	keyBytes  = 17           // the kind and the digest
-	markBytes = keyBytes + 4 // and the number of the object that had it first
-	every     = 256          // marks between two of the index
-	nobody    = 1<<32 - 1    // the object of a mark that none has to keep
+	keyBytes  = 17
+	markBytes = keyBytes + 1 + 4
+
+	earlier, tonight = 0, 1      // when
+	nobody           = 1<<32 - 1 // the object of a mark that none has to keep
 )
 
-func (m Mark) key() []byte {
-	b := append(make([]byte, 0, markBytes+1), byte(m.Kind))
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, m.Hi), m.Lo)
+func (m Mark) tonight(object uint32) []byte {
+	b := append(make([]byte, 0, markBytes), byte(m.Kind))
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, m.Hi), m.Lo)
+	return binary.BigEndian.AppendUint32(append(b, tonight), object)
 }
 
-// set is a sorted file of marks. nil is an empty one.
-type set struct {
-	f     *os.File
-	n     int64
-	index []byte // every 256th key
-	buf   [every * markBytes]byte
-}
-
-// openSet copies the marks of the nights before to a temporary file, and verifies them.
-func (w *Watermark) openSet(ctx context.Context) (*set, error) {
+// copyMarks copies the marks of the nights before to a temporary file, and verifies them.
+func (w *Watermark) copyMarks(ctx context.Context) (err error) {
+	if w.known, err = os.CreateTemp(w.o.Dir, "rollmill-marks-*"); err != nil {
+		return err
+	}
+	_ = os.Remove(w.known.Name()) // an open file needs no name, and nothing is left if the process dies
 	if w.Marks == "" {
-		return nil, nil
+		return nil
 	}
 	r, err := w.bucket.Open(ctx, folder+w.Marks)
 	if err != nil {
-		return nil, w.damaged(w.Marks, err)
+		return w.damaged(w.Marks, err)
 	}
 	defer r.Close() // read only: nothing is lost
-	f, err := os.CreateTemp(w.o.Dir, "rollmill-marks-*")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(f.Name()) // an open file needs no name, and nothing is left if the process dies
-	s, digest := &set{f: f, n: r.Size() / markBytes}, sha256.New()
-	_, err = io.CopyBuffer(io.MultiWriter(f, digest), io.NewSectionReader(r, 0, r.Size()), make([]byte, 1<<20))
-	if err == nil && w.Marks != "marks-"+hex.EncodeToString(digest.Sum(nil)) {
+	digest := sha256.New()
+	n, err := io.CopyBuffer(io.MultiWriter(w.known, digest), io.NewSectionReader(r, 0, r.Size()), make([]byte, 1<<20))
+	if w.n = n / markBytes; err == nil && w.Marks != "marks-"+hex.EncodeToString(digest.Sum(nil)) {
 		err = w.damaged(w.Marks, errChanged)
 	}
-	for at := int64(0); err == nil && at < s.n; at += every {
-		var key [keyBytes]byte
-		_, err = f.ReadAt(key[:], at*markBytes)
-		s.index = append(s.index, key[:]...)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return s, nil
+	return err
 }
 
-func (s *set) close() error {
-	if s == nil {
-		return nil
-	}
-	return s.f.Close()
-}
-
-// has reports whether a mark is in the set.
-func (s *set) has(m Mark) (bool, error) {
-	if s == nil {
-		return false, nil
-	}
-	key := m.key()
-	block := int64(sort.Search(len(s.index)/keyBytes, func(i int) bool {
-		return bytes.Compare(s.index[i*keyBytes:(i+1)*keyBytes], key) > 0
-	})) - 1
-	if block < 0 {
-		return false, nil
-	}
-	marks := s.buf[:min(every, s.n-block*every)*markBytes]
-	_, err := s.f.ReadAt(marks, block*every*markBytes)
-	_, found := sort.Find(len(marks)/markBytes, func(i int) int {
-		return bytes.Compare(key, marks[i*markBytes:i*markBytes+keyBytes])
+// Known reports whether a night before noted a mark.
+func (w *Watermark) Known(m Mark) (found bool, err error) {
+	key, at := m.tonight(nobody)[:keyBytes], make([]byte, keyBytes)
+	_, found = sort.Find(int(w.n), func(i int) int {
+		_, bad := w.known.ReadAt(at, int64(i)*markBytes)
+		err = cmp.Or(err, bad)
+		return bytes.Compare(key, at)
 	})
 	return found && err == nil, err
 }
