@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -21,11 +22,12 @@ type answer struct {
 	api    *apis.API // whose form it has; nil: of an error that several have
 	data   []jsontext.Object
 	stream bool
+	cut    bool // in the middle of its text
 }
 
 // receive reads a response: a body or its text, the text of an event stream, or the list of a stream's chunks, each an
-// object or a piece of that text.
-func receive(field string, v []byte) (a answer) {
+// object or a piece of that text. That of a call that failed may have any form.
+func receive(field string, v []byte, failed bool) (a answer) {
 	text := jsontext.Unquote(v)
 	switch {
 	case slices.Contains([]string{"", "null", `""`, "{}", `"{}"`}, jsontext.Compact(v)):
@@ -41,22 +43,32 @@ func receive(field string, v []byte) (a answer) {
 		a.data = append(a.data, must.Object(field, v))
 	case jsontext.Valid([]byte(text)):
 		a.data, text = append(a.data, must.Object(field, []byte(strings.TrimSpace(text)))), ""
+	case failed && !strings.Contains(text, "data:"): // a page of a server between
+		return a
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		a.cut, text = true, ""
 	default:
 		a.stream = true
 	}
 	for events := completion.NewEventReader(strings.NewReader(text+"\n\n"), nil); text != ""; {
 		e, err := events.Next()
-		if err != nil { // the end: what was cut short has no blank line
+		if err != nil {
+			a.cut = err != io.EOF
 			break
 		}
 		if o := jsontext.ParseObject(slices.Clone(e.Data)); jsontext.Valid(e.Data) && o != nil {
 			a.data = append(a.data, o)
+		} else if a.cut = e.Data != nil && !e.Last(); a.cut {
+			break
 		}
 	}
 	for _, o := range a.data {
 		if a.api = formOf(o); a.api != nil || o.Has("error") {
 			return a
 		}
+	}
+	if failed || a.cut {
+		return a
 	}
 	must.Fail("%s is %s, not an answer or an event stream of a known API", field, importers.Brief(v))
 	return a
@@ -97,13 +109,16 @@ func failed(text string) *completion.Failure {
 
 // read reads the answer, or the reason why there is none; then it is what came of it, or nil.
 func (a answer) read(choices int) (out *completion.Answer, f *completion.Failure) {
-	if len(a.data) == 0 {
+	if len(a.data) == 0 && !a.cut {
 		return nil, failed("the log has no response to it")
 	}
 	for _, o := range a.data {
 		if v := o.Get("error"); len(v) > 0 && string(v) != "null" || jsontext.Unquote(o.Get("type")) == "error" {
 			f = failed("the engine reported: " + completion.ErrorText(o.Bytes()))
 		}
+	}
+	if f == nil && a.cut {
+		f = failed(brokeOff)
 	}
 	if f == nil && (a.api == apis.Messages || a.api == apis.Responses) {
 		return a.translated()

@@ -37,6 +37,9 @@ func (c *call) item() importers.Item {
 	if err != nil {
 		must.Fail("its request cannot be read as one of %s: %v", c.api.Name, err)
 	}
+	if len(q.Messages) == 0 {
+		must.Fail("its request has no prompt: its %q is empty", prompts[c.api])
+	}
 	d := importers.Draft{Meta: c.meta, Times: c.times}
 	if d.Offer(q.Tools); c.tools != nil {
 		d.Offer(value.Tools(c.tools))
@@ -185,5 +188,7 @@ func refusedBy(status int64, text string) *completion.Failure {
 	} else if status >= 400 && status < 500 && status != 408 && status != 425 && status != 429 {
 		class = outcomes.FailEngineRefused
 	}
-	return &completion.Failure{Class: class, Text: cmp.Or(text, "the log has no text of the error")}
+	return &completion.Failure{Class: class, Text: cmp.Or(text, noText)}
 }
+
+const noText = "the log has no text of the error"

@@ -45,9 +45,12 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 		c = logged(r, o)
 	case o.Has("proxy_server_request"):
 		c = spent(o)
-	case line.Has("chunks"):
-		must.Fail("it has the chunks of a stream without the record of their call: write both in one line, as " +
-			"pipelines/traces/rollmill_log.py does")
+	case line.Has("chunks"): // beside the record of the same id
+		c = call{request: body("request", o.Get("request"))}
+		c.api = apiOf("", c.request, receive("chunks", o.Get("chunks"), true).api)
+		if c.api == apis.Messages && !c.request.Has("system") {
+			r.Lose("request", "a call of /v1/messages without its system prompt")
+		}
 	case jsontext.Unquote(o.Get("event")) == "proxy_failure":
 		must.Fail("it is the line of a failure hook, which has no request; the failure's own record has it")
 	default:
@@ -81,34 +84,51 @@ func (c *call) streamed(o jsontext.Object) {
 		}
 		c.failure = &completion.Failure{Class: class, Text: "the stream has no end: " + end}
 	}
-	c.answer, c.noTokens = receive("chunks", o.Get("chunks")), ""
+	c.answer, c.noTokens = receive("chunks", o.Get("chunks"), false), ""
 }
 
 // logged reads a StandardLoggingPayload.
 func logged(r *importers.Record, o jsontext.Object) call {
-	kind := must.Text("call_type", o.Get("call_type"))
 	refuseRedacted(o)
-	c := call{times: span(o, "startTime", "endTime"), answer: receive("response", o.Get("response"))}
-	if !slices.Contains(apis.All, callTypes[kind]) {
-		must.Fail("its call_type is %q, not a call of a model for text", kind)
+	c := call{times: span(o, "startTime", "endTime")}
+	c.end(o.Get("status"), o)
+	c.answer = receive("response", o.Get("response"), c.failure != nil)
+	route := jsontext.Unquote(jsontext.ParseObject(o.Get("metadata")).Get("user_api_key_request_route"))
+	api := typeOf(o)
+	for _, a := range apis.All {
+		if api == nil && strings.HasSuffix(route, a.Route) {
+			api = a
+		}
 	}
-	c.ask(r, callTypes[kind], o)
-	stream := jsontext.IsTrue(o.Get("stream")) || jsontext.IsTrue(c.request.Get("stream"))
-	if stream {
+	c.ask(r, cmp.Or(api, c.answer.api, apis.Chat), o)
+	if jsontext.IsTrue(o.Get("stream")) || jsontext.IsTrue(c.request.Get("stream")) {
 		c.noTokens = "LiteLLM's record of a stream has neither token ids nor logprobs; its chunks have them"
-	}
-	switch status, problem := must.Text("status", o.Get("status")), must.Text("error_str", o.Get("error_str")); {
-	case status == "success" && problem == "":
-	case status == "success": // its agent left: it has what was sent so far, and a finish reason that no engine gave
-		c.failure = failureOf(o)
-	case status == "failure":
-		if c.failure = failureOf(o); stream {
+		if jsontext.Unquote(o.Get("status")) == "failure" {
 			c.failure.Text += " (LiteLLM's record has no text of a stream that broke off)"
 		}
-	default:
-		must.Fail(`its status is %q, neither "success" nor "failure"`, status)
 	}
 	return c
+}
+
+// end sets how a call ended. That of a stream that its agent left is a success, with what was sent so far and a finish
+// reason that no engine gave; only its error tells. Trimmed records may have no status.
+func (c *call) end(status []byte, o jsontext.Object) {
+	f := failureOf(o)
+	switch text := must.Text("status", status); {
+	case !slices.Contains([]string{"success", "failure", ""}, text):
+		must.Fail(`its status is %q, neither "success" nor "failure"`, text)
+	case text == "failure" || f.Text != noText:
+		c.failure = f
+	}
+}
+
+// typeOf returns the API that a record names; nil if it has no call_type, as older and trimmed ones.
+func typeOf(o jsontext.Object) *apis.API {
+	kind := must.Text("call_type", o.Get("call_type"))
+	if callTypes[kind] == nil && kind != "" {
+		must.Fail("its call_type is %q, not a call of a model for text", kind)
+	}
+	return callTypes[kind]
 }
 
 // callTypes are the APIs of LiteLLM's calls.
@@ -168,16 +188,17 @@ func refuseRedacted(o jsontext.Object) {
 
 // failureOf reads why a call failed. Its code is the engine's own word for the error, where it has one.
 func failureOf(o jsontext.Object) *completion.Failure {
-	info := must.Object("error_information", o.Get("error_information"))
+	info := jsontext.ParseObject(unpacked(o.Get("error_information")))
 	status := int64(0)
 	for _, name := range []string{"error_code", "normalized_error"} {
 		if digits, _, _ := strings.Cut(jsontext.Unquote(info.Get(name)), "_"); status == 0 && len(digits) == 3 {
-			if n := completion.ParseCount([]byte(digits)); n > 0 {
-				status = int64(n)
-			}
+			status = max(0, int64(completion.ParseCount([]byte(digits))))
 		}
 	}
 	text := cmp.Or(must.Text("error_str", o.Get("error_str")), jsontext.Unquote(info.Get("error_message")))
+	if info == nil {
+		text = cmp.Or(text, jsontext.Unquote(o.Get("error_information")))
+	}
 	return refusedBy(status, text)
 }
 
@@ -187,12 +208,15 @@ func spent(o jsontext.Object) call {
 	if slices.Contains([]string{"{}", `"{}"`}, jsontext.Compact(request)) {
 		must.Fail("it has no request: LiteLLM stores them with store_prompts_in_spend_logs")
 	}
-	c := call{times: span(o, "startTime", "endTime"), request: body("proxy_server_request", request)}
-	c.answer = receive("response", o.Get("response"))
-	if status := must.Text("status", o.Get("status")); status == "failure" {
-		c.failure = refusedBy(0, jsontext.Unquote(jsontext.ParseObject(o.Get("metadata")).Get("error_information")))
+	c := call{times: span(o, "startTime", "endTime"), request: body("proxy_server_request", request), api: typeOf(o)}
+	meta := jsontext.ParseObject(unpacked(o.Get("metadata")))
+	status := o.Get("status")
+	if empty(status) {
+		status = meta.Get("status") // of older ones
 	}
-	if c.api = callTypes[must.Text("call_type", o.Get("call_type"))]; c.api == nil {
+	c.end(status, meta)
+	c.answer = receive("response", o.Get("response"), c.failure != nil)
+	if c.api == nil {
 		c.api = apiOf("", c.request, c.answer.api)
 	}
 	return c

@@ -168,6 +168,9 @@ func (c *Call) digest() {
 		content = number(content, of)
 		m.Said = append(m.Said, k.Sampled([]uint64{of}, &choices[i]))
 		m.Flags |= answered
+		if choices[i].TokenIDs != nil {
+			m.Flags |= exact
+		}
 	}
 	call := &t.Calls[0]
 	content = append(append(content, chat.ToolSet(t, call.Tools)...), call.Error...)

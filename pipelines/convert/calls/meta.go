@@ -15,6 +15,7 @@ const (
 	beforeGap   // a call is missing after it
 	contradicts // its id has other answers
 	resampled   // several answers to the first prompt of its attempt were continued
+	exact       // its answer has token ids
 )
 
 // meta is what is held of a call to link it.
@@ -51,9 +52,9 @@ func (j *Joiner) once(all []*meta) []*meta {
 	if all[0].Flags&known == 0 || len(all) == 1 {
 		return all
 	}
-	slices.SortFunc(all, func(a, b *meta) int { // the one to keep first: answered, of the most bytes
+	slices.SortFunc(all, func(a, b *meta) int { // the one to keep first: answered, with tokens, of the most bytes
 		return cmp.Or(-cmp.Compare(a.Flags&answered, b.Flags&answered), cmp.Compare(a.Content, b.Content),
-			-cmp.Compare(a.Size, b.Size), cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
+			-cmp.Compare(a.Flags&exact, b.Flags&exact), -cmp.Compare(a.Size, b.Size), cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
 	})
 	answers := slices.IndexFunc(all, func(m *meta) bool { return m.Flags&answered == 0 })
 	if answers < 0 {
