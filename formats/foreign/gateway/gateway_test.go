@@ -44,8 +44,10 @@ func TestTheEnginesID(t *testing.T) {
 	}
 }
 
-func FuzzLiteLLM(f *testing.F) { fuzz(f, LiteLLM, made+"calls.jsonl", made+"retry.jsonl", made+"turns.jsonl", made+"chunks.jsonl") }
-func FuzzCalls(f *testing.F)   { fuzz(f, Calls, "testdata/plain.jsonl") }
+func FuzzLiteLLM(f *testing.F) {
+	fuzz(f, LiteLLM, made+"calls.jsonl", made+"retry.jsonl", made+"turns.jsonl", made+"chunks.jsonl")
+}
+func FuzzCalls(f *testing.F) { fuzz(f, Calls, "testdata/plain.jsonl") }
 
 func fuzz(f *testing.F, format importers.Format, paths ...string) {
 	var seeds [][]byte

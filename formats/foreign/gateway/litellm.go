@@ -22,7 +22,7 @@ import (
 // agent gave one, and else new with each call; so it is in metadata, for --merge-by, and joins nothing by itself.
 //
 // A record of a stream has neither ids nor logprobs. Its chunks have them, which pipelines/traces/rollmill_log.py puts
-// beside the record of the same call.
+// beside the record of the same call. Alone they are a call with the same id.
 var LiteLLM = importers.Format{
 	Name: "litellm",
 	Help: "request logs of LiteLLM's proxy: of a callback, generic_api, its S3 loggers or its table of spend logs",

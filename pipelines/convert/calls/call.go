@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/tree"
@@ -132,6 +133,26 @@ func (c *Call) split() (prompt, choices []formats.Message) {
 		n--
 	}
 	return list[:n], list[n:]
+}
+
+// both returns the one call that two copies are: with the tokens of that which has them, and all else of the other.
+func (c *Call) both(other *Call) *Call {
+	if c.linked.Flags&exact == 0 {
+		c, other = other, c
+	}
+	_, from := c.split()
+	_, to := other.split()
+	for i := range to {
+		m := &to[i]
+		m.TokenIDs, m.Logprobs, m.TokenTexts, m.PromptDeltaIDs = from[i].TokenIDs, from[i].Logprobs, from[i].TokenTexts, from[i].PromptDeltaIDs
+	}
+	t := &other.Item.Row
+	t.TokenSource = c.Item.Row.TokenSource
+	meta := jsontext.ParseObject([]byte(t.Metadata))
+	meta.Drop("no_tokens")
+	t.Metadata = string(meta.Bytes())
+	other.linked = c.linked
+	return other
 }
 
 // digest sets what links the call, and what it is known by.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"iter"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -119,6 +120,13 @@ func (j *Joiner) link(ctx context.Context, to *spill.Sorter) error {
 		p := partition{byTime: j.o.ByTime && all[0].By == Digest{}, calls: all}
 		p.link()
 		return p.emit(&j.counts, func(m *meta, key []byte, l *linked) error {
+			if m.Beside != 0 {
+				other := *l
+				other.Flags &^= exact
+				if err := to.Add(number(nil, m.Beside-1), spill.Append(slices.Clone(key), &other)); err != nil {
+					return err
+				}
+			}
 			return to.Add(number(nil, m.N), spill.Append(key, l))
 		})
 	})
@@ -214,7 +222,12 @@ func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield f
 		}
 		c.Size += len(x.Value)
 		c.Gap, c.Resampled = c.Gap || flags&afterGap != 0, c.Resampled || flags&resampled != 0
-		c.Calls = append(c.Calls, &Call{Item: call.Item, By: call.By, At: call.At, linked: call.Linked})
+		next := &Call{Item: call.Item, By: call.By, At: call.At, linked: call.Linked}
+		if k := len(c.Calls) - 1; k >= 0 && binary.BigEndian.Uint64(x.Key[conversationBytes:]) == uint64(k) {
+			c.Calls[k] = c.Calls[k].both(next)
+			continue
+		}
+		c.Calls = append(c.Calls, next)
 	}
 	if c != nil {
 		yield(c, nil)

@@ -26,6 +26,7 @@ type meta struct {
 	Whole, Size  uint64 // of the row: a digest, and bytes
 	Began, Ended int64  // in microseconds: the first try; 0 unknown
 	Flags, Tries uint64
+	Beside       uint64 // 1 + N of a copy that has what is known of the call, but no tokens; 0 for none
 	Prompt       uint64 // messages
 	First        Digest // of the messages before the first of an assistant
 	Steps        []step
@@ -72,10 +73,18 @@ func (j *Joiner) once(all []*meta) []*meta {
 			return cmp.Or(cmp.Compare(a.Ended, b.Ended), cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
 		}))
 	}
+	if m := kept[0]; len(kept) == 1 && m.Flags&exact != 0 {
+		if i := slices.IndexFunc(all[:answers], func(m *meta) bool { return m.Flags&exact == 0 }); i > 0 {
+			m.Beside, m.By = 1+all[i].N, cmp.Or(all[i].By, m.By)
+			m.Began, m.Ended = cmp.Or(all[i].Began, m.Began), cmp.Or(all[i].Ended, m.Ended)
+		}
+	}
 	if m := kept[0]; len(kept) == 1 && m.Flags&named != 0 && len(failures) > 0 {
 		times := map[[2]int64]bool{{m.Began, m.Ended}: true}
 		for _, f := range failures {
-			times[[2]int64{f.Began, f.Ended}] = true
+			if f.Ended > 0 {
+				times[[2]int64{f.Began, f.Ended}] = true
+			}
 			if f.Began > 0 {
 				m.Began = min(m.Began, f.Began)
 			}
