@@ -32,7 +32,6 @@ var Importer = importers.Format{
 	Records:    importers.Rows,
 }.ParsedBy(parse)
 
-// The fields that package chat has not, by what --map calls them.
 const (
 	inputIDs         = "input_ids"
 	promptIDs        = "prompt_ids"
@@ -44,23 +43,15 @@ const (
 	responseLength   = "response_length"
 	versions         = "versions"
 	completionTokens = "completion_token_ids"
-	epoch            = "epoch"
-	attempt          = "attempt"
-	status           = "status"
-	removeSample     = "remove_sample"
-	sequences        = "sequences"
 	unmasked         = "unmasked"
 	tokenizer        = "tokenizer"
+	messages         = "messages"
+	promptTokens     = "prompt_token_ids"
+	logprobs         = "logprobs"
+	reward           = "reward"
 )
 
-// The fields that package chat has.
-const (
-	messages     = "messages"
-	promptTokens = "prompt_token_ids"
-	logprobs     = "logprobs"
-	reward       = "reward"
-)
-
+// ofChat are the fields that package chat reads.
 var ofChat = []string{messages, completionTokens, promptTokens, logprobs, reward, "rewards", "tools", "system", "id",
 	"example_id", "model", "policy_version", "finish_reason"}
 
@@ -77,11 +68,11 @@ var fields = append([]importers.Field{
 	{Name: versions, Help: "of all ids: which weights sampled each, negative for none; or as sequences exports it"},
 	{Name: completionTokens, Help: "a list for each call: the ids of its answer"},
 	{Name: promptTokens, Help: "a list for each call: the ids of its whole prompt"},
-	{Name: epoch, Help: "the training step or pass"},
-	{Name: attempt, Help: "the number of the attempt at the task"},
-	{Name: status, Help: "completed, truncated, aborted, failed or pending; the last three are failures"},
-	{Name: removeSample, Help: "true: nothing of the row trains"},
-	{Name: sequences, Help: "how many rows the trajectory has; more than 1 are refused: each would be an attempt"},
+	{Name: "epoch", Help: "the training step or pass"},
+	{Name: "attempt", Help: "the number of the attempt at the task"},
+	{Name: "status", Help: "completed, truncated, aborted, failed or pending; the last three are failures"},
+	{Name: "remove_sample", Help: "true: nothing of the row trains"},
+	{Name: "sequences", Help: "how many rows the trajectory has; more than 1 are refused: each would be an attempt"},
 	{Name: unmasked, Word: true,
 		Help: "no column, but the word response: in rows without a mask all of it trains, as in slime"},
 	{Name: tokenizer, Word: true, Help: "no column, but the name of the tokenizer of the ids, for the manifest"},

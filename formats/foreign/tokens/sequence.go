@@ -1,194 +1,213 @@
 package tokens
 
 import (
+	"bytes"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// sequence is a row of ids. Its other slices are as long, or nil.
+// sequence is a row of ids. What it has of each id is as long.
 type sequence struct {
+	*row
 	ids      []int32
+	response int // how many of the last ids are the response; -1 if no field says so
 	trains   []bool
-	logprobs []float32
-	versions []int64 // negative: unknown
+	logprobs []float32 // nil: unknown
+	versions []int64   // negative: unknown
+	from, to int       // before and after there is padding
+	answers  []run
 }
 
-// answer is what a call gave, behind its whole prompt.
-type answer struct {
-	prompt, ids []int32
-	logprobs    []float32
-	version     *int64
+// run is an answer: a run of ones in the mask.
+type run struct{ begin, end int }
+
+// ofSequence are the fields that rows with lists of calls do not have.
+var ofSequence = []string{inputIDs, promptIDs, responseIDs, lossMask, responseMask, responseLogprobs, attentionMask, versions}
+
+func (s *sequence) read() {
+	s.readIDs()
+	s.readMask()
+	s.readLogprobs()
+	s.readVersions()
+	s.readPadding()
+	s.findAnswers()
+	s.rest.Add(s.Column(promptTokens), s.values[promptTokens])
+	delete(s.values, promptTokens) // which here are no lists of calls, nor these
+	delete(s.values, logprobs)
 }
 
-// readSequence reads the fields of a sequence, without its padding.
-func (r *row) readSequence() *sequence {
-	s := &sequence{}
-	region := r.readIDs(s)
-	r.readMask(s, region)
-	r.readLogprobs(s, region)
-	r.readVersions(s, region)
-	if r.has(attentionMask) {
-		r.strip(s, r.flags(attentionMask, len(s.ids)))
-	}
-	return s
-}
-
-// readIDs reads the ids, and returns how many of the last are the response; 0 if no field says so.
-func (r *row) readIDs(s *sequence) (region int) {
-	read := func(field string) []int32 {
-		ids, err := value.TokenIDs(r.values[field])
-		if err != nil {
-			must.Fail("column %q: %w", r.Column(field), err)
+func (s *sequence) readIDs() {
+	whole, before, response := s.has(inputIDs), s.has(promptIDs), s.has(responseIDs)
+	if whole == before || before != response {
+		found := "it has no token ids"
+		if whole || before || response {
+			found = "its columns of token ids contradict"
 		}
-		return ids
+		must.Fail("%s: it needs the ids in one of three forms: %q, or %q and %q, or %q (--map)", found, s.Column(inputIDs),
+			s.Column(promptIDs), s.Column(responseIDs), s.Column(completionTokens))
 	}
-	split := r.has(promptIDs) && r.has(responseIDs)
-	switch {
-	case r.has(inputIDs) != split && r.has(promptIDs) == r.has(responseIDs):
-		if s.ids = read(map[bool]string{true: promptIDs, false: inputIDs}[split]); split {
-			response := read(responseIDs)
-			s.ids, region = append(s.ids, response...), len(response)
-		}
-	default:
-		must.Fail("it needs the ids in one of three forms: %q, or %q and %q, or %q (--map)", r.Column(inputIDs),
-			r.Column(promptIDs), r.Column(responseIDs), r.Column(completionTokens))
-	}
-	for _, field := range []string{responseMask, responseLogprobs, responseLength} {
-		if r.has(field) {
-			n := 0
-			if field != responseLength {
-				n = len(r.list(field, -1))
-			} else if given := r.number(field, 1<<31-1); given != nil {
-				n = int(*given)
+	for _, field := range []string{inputIDs, promptIDs, responseIDs} {
+		for _, v := range s.list(field, -1) {
+			id, ok := must.TokenID(v)
+			if s.ids = append(s.ids, id); !ok {
+				must.Fail("column %q: %s is not a token id", s.Column(field), importers.Brief(v))
 			}
-			if region > 0 && n != region || n > len(s.ids) {
-				must.Fail("column %q says that the response has %d of %d ids, another one has %d", r.Column(field), n,
-					len(s.ids), region)
-			}
-			region = n
 		}
 	}
-	return region
-}
-
-func (r *row) readMask(s *sequence, region int) {
-	word, all := r.Mapped(unmasked)
-	before := make([]bool, len(s.ids)-region)
-	switch {
-	case r.has(lossMask) && r.has(responseMask) || all && word != "response":
-		must.Fail("it has two masks, %q and %q, or --map unmasked is not response", r.Column(lossMask),
-			r.Column(responseMask))
-	case r.has(lossMask):
-		s.trains = r.flags(lossMask, len(s.ids))
-	case r.has(responseMask):
-		s.trains = append(before, r.flags(responseMask, region)...)
-	case all && region > 0:
-		s.trains = append(before, slices.Repeat([]bool{true}, region)...)
-	default:
-		must.Fail("it has no mask: --map loss_mask=COLUMN, or --map response_mask=COLUMN")
+	s.response = -1
+	for _, field := range []string{responseIDs, responseMask, responseLogprobs} {
+		if s.has(field) {
+			s.responds(field, len(s.list(field, -1)))
+		}
+	}
+	if n := s.count(responseLength); n != nil {
+		s.responds(responseLength, int(*n))
 	}
 }
 
-func (r *row) readLogprobs(s *sequence, region int) {
-	field, from := logprobs, 0
-	switch {
-	case r.has(logprobs) && r.has(responseLogprobs):
-		must.Fail("it has both columns %q and %q", r.Column(logprobs), r.Column(responseLogprobs))
-	case r.has(responseLogprobs):
-		field, from = responseLogprobs, len(s.ids)-region
-	case !r.has(logprobs):
-		return
+// responds sets how many ids the response has.
+func (s *sequence) responds(field string, n int) {
+	if s.response >= 0 && n != s.response || n > len(s.ids) {
+		must.Fail("column %q says that the response has %d of %d ids, another one has %d", s.Column(field), n, len(s.ids), max(0, s.response))
 	}
-	s.logprobs = make([]float32, len(s.ids))
+	s.response = n
+}
+
+// each returns the field of two that the row has, "" for none, and its values: of all ids, or of the response's behind nil.
+func (s *sequence) each(what, ofAll, ofResponse string) (field string, values [][]byte) {
+	switch {
+	case s.has(ofAll) && s.has(ofResponse):
+		must.Fail("it has two %s, %q and %q", what, s.Column(ofAll), s.Column(ofResponse))
+	case s.has(ofAll):
+		return ofAll, s.list(ofAll, len(s.ids))
+	case s.has(ofResponse):
+		return ofResponse, append(make([][]byte, len(s.ids)-s.response), s.list(ofResponse, s.response)...)
+	}
+	return "", nil
+}
+
+func (s *sequence) readMask() {
+	field, values := s.each("masks", lossMask, responseMask)
+	word, all := s.Mapped(unmasked)
+	if all && word != "response" || field == "" && (!all || s.response < 0) {
+		must.Fail("it has no mask: --map loss_mask=COLUMN, --map response_mask=COLUMN, or of a response --map unmasked=response")
+	}
+	for i := range s.ids {
+		on := i >= len(s.ids)-s.response
+		if field != "" {
+			on = values[i] != nil && s.flag(field, i, values[i])
+		}
+		s.trains = append(s.trains, on)
+	}
+}
+
+func (s *sequence) readLogprobs() {
+	field, values := s.each("columns of logprobs", logprobs, responseLogprobs)
 	ofOthers := false
-	for i, v := range r.list(field, len(s.ids)-from) {
+	for i, v := range values {
 		p, ok := must.Logprob(v)
-		if i += from; !ok && (s.trains[i] || string(v) != "null") {
-			must.Fail("column %q: value %d is %s, not a log probability", r.Column(field), i-from, importers.Brief(v))
+		if !ok && (s.trains[i] || v != nil && string(v) != "null") {
+			must.Fail("column %q: value %d is %s, not a log probability", s.Column(field), i, importers.Brief(v))
 		}
-		s.logprobs[i], ofOthers = p, ofOthers || p != 0 && !s.trains[i]
+		s.logprobs, ofOthers = append(s.logprobs, p), ofOthers || p != 0 && !s.trains[i]
 	}
 	if ofOthers {
-		r.rest.Add(r.Column(field), r.values[field]) // the columns hold those of answers
+		s.rest.Add(s.Column(field), s.values[field]) // the columns hold those of answers
 	}
-	delete(r.values, logprobs) // which is no list of answers
 }
 
 // readVersions reads the version of each id, or those of ranges of the response.
-func (r *row) readVersions(s *sequence, region int) {
-	if !r.has(versions) {
-		return
+func (s *sequence) readVersions() {
+	length, field := len(s.ids), "column "+s.Column(versions)
+	if bytes.IndexByte(s.values[versions], '{') >= 0 {
+		length = -1
 	}
-	list := r.list(versions, -1)
-	if s.versions = slices.Repeat([]int64{-1}, len(s.ids)); len(list) == 0 || list[0][0] != '{' {
-		for i, v := range r.list(versions, len(s.ids)) {
-			if n := must.Whole("column "+r.Column(versions), v); n != nil {
-				s.versions[i] = *n
+	s.versions = slices.Repeat([]int64{-1}, len(s.ids))
+	for i, v := range s.list(versions, length) {
+		first, last := i, i+1
+		if length < 0 {
+			o, before := must.Object(field, v), len(s.ids)-s.response
+			first, last = before+int(must.Count("start", o.Get("start"))), before+int(must.Count("end", o.Get("end")))
+			if s.response < 0 || first > last || last > len(s.ids) {
+				must.Fail("%s: the range %s is not in the response", field, importers.Brief(v))
 			}
+			v = o.Get("policy_version")
 		}
-		return
-	}
-	for _, v := range list {
-		o := must.Object(versions, v)
-		start, end := int(must.Count("start", o.Get("start"))), int(must.Count("end", o.Get("end")))
-		if start > end || end > region {
-			must.Fail("column %q: the range %s is not in the response", r.Column(versions), importers.Brief(v))
-		}
-		for i := start; i < end && o.Has("policy_version"); i++ {
-			s.versions[len(s.ids)-region+i] = *must.Whole("policy_version", o.Get("policy_version"))
+		for n := must.Whole(field, v); n != nil && first < last; first++ {
+			s.versions[first] = *n
 		}
 	}
 }
 
-// strip leaves out the padding, which is before the ids and after them.
-func (r *row) strip(s *sequence, real []bool) {
-	from, to := max(0, slices.Index(real, true)), len(real)
-	for to > from && !real[to-1] {
-		to--
+// readPadding finds the padding, which is before the ids and after them.
+func (s *sequence) readPadding() {
+	real := slices.Repeat([]bool{true}, len(s.ids))
+	for i, v := range s.list(attentionMask, len(s.ids)) {
+		real[i] = s.flag(attentionMask, i, v)
 	}
-	padding := append(s.trains[:from:from], s.trains[to:]...)
-	if slices.Contains(real[from:to], false) || slices.Contains(padding, true) {
-		must.Fail("column %q: there is padding between ids, or padding that trains", r.Column(attentionMask))
+	s.from, s.to = max(0, slices.Index(real, true)), len(s.ids)
+	for s.to > s.from && !real[s.to-1] {
+		s.to--
 	}
-	if s.ids, s.trains = s.ids[from:to], s.trains[from:to]; s.logprobs != nil {
-		s.logprobs = s.logprobs[from:to]
-	}
-	if s.versions != nil {
-		s.versions = s.versions[from:to]
+	for i := range s.ids {
+		if !real[i] && (s.trains[i] || i >= s.from && i < s.to) {
+			must.Fail("column %q: there is padding between ids, or padding that trains", s.Column(attentionMask))
+		}
 	}
 }
 
-// answers returns the runs of ones.
-func (s *sequence) answers(r *row) (out []answer) {
-	same := func(a, b int) bool { return s.versions == nil || s.versions[a] == s.versions[b] }
-	end := 0
-	for begin := slices.Index(s.trains, true); begin >= 0; begin = slices.Index(s.trains[end:], true) {
-		begin += end
-		mixed := false
-		for end = begin; end < len(s.ids) && s.trains[end]; end++ {
-			if mixed = mixed || !same(begin, end); mixed && !r.has(messages) {
-				break // messages say how many answers there are
-			}
+// findAnswers finds the runs of ones. Without messages, which say how many there are, each has one version.
+func (s *sequence) findAnswers() {
+	end := s.from
+	for i := s.from; i < s.to; i++ {
+		switch last := len(s.answers) - 1; {
+		case !s.trains[i]:
+			continue
+		case last >= 0 && i == end && (s.has(messages) || s.versions[i] == s.versions[i-1]):
+			s.answers[last].end++
+		default:
+			s.answers = append(s.answers, run{i, i + 1})
 		}
-		a := answer{prompt: s.ids[:begin:begin], ids: s.ids[begin:end:end]}
-		if s.logprobs != nil {
-			a.logprobs = s.logprobs[begin:end:end]
-		}
-		if s.versions != nil && s.versions[begin] >= 0 && (!mixed || !r.has(messages)) {
-			a.version = &s.versions[begin]
-		}
-		out = append(out, a)
+		end = i + 1
 	}
-	if rest, _ := jsontext.Append(nil, s.ids[end:]); out == nil { // numbers always have a form
-		r.rest.Add(inputIDs, rest)
-	} else if end < len(s.ids) {
-		r.rest.Add("ids_after_the_last_answer", rest)
+	if rest, _ := jsontext.Append(nil, s.ids[end:s.to]); s.answers == nil { // numbers always have a form
+		s.rest.Add(inputIDs, rest)
+	} else if end < s.to {
+		s.rest.Add("ids_after_the_last_answer", rest)
 	}
-	return out
+}
+
+// fill sets the columns of the messages that the assistant sampled, and of their calls.
+func (s *sequence) fill(t *formats.Trajectory) {
+	if len(t.Calls) != len(s.answers) {
+		must.Fail("the assistant has %d messages that are sampled, and the ids have %d answers", len(t.Calls), len(s.answers))
+	}
+	t.TokenSource = s.Column(inputIDs)
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		a, call := s.answers[m.Call], &t.Calls[m.Call]
+		ids, prompt := s.ids[a.begin:a.end:a.end], s.ids[s.from:a.begin:a.begin]
+		if m.TokenIDs != nil && !slices.Equal(m.TokenIDs, ids) {
+			must.Fail("message %d has token ids of its own, other than those of column %q", i, s.Column(inputIDs))
+		}
+		if m.TokenIDs, m.Logprobs = ids, nil; s.logprobs != nil {
+			m.Logprobs = s.logprobs[a.begin:a.end:a.end]
+		}
+		m.PromptDeltaIDs, m.PrefixBreak = chat.PromptDelta(t.Messages, int(m.Parent), prompt, nil)
+		call.PromptTokens, call.CompletionTokens = int32(len(prompt)), int32(len(ids))
+		if of := s.versions[a.begin:a.end]; of[0] >= 0 && slices.Min(of) == slices.Max(of) {
+			call.PolicyVersion = &of[0]
+		}
+	}
 }
 
 // list returns the elements of a field that is a list, or text with one, of a length unless it is negative.
@@ -206,21 +225,4 @@ func (r *row) list(field string, length int) [][]byte {
 			"or response_logprobs)", r.Column(field), len(list), length)
 	}
 	return list
-}
-
-func (r *row) flags(field string, length int) []bool {
-	out := make([]bool, 0, length)
-	for i, v := range r.list(field, length) {
-		on, ok := flag(v)
-		if out = append(out, on); !ok {
-			must.Fail("column %q: value %d is %s, not 0, 1, true or false", r.Column(field), i, importers.Brief(v))
-		}
-	}
-	return out
-}
-
-// flag reads an element of a mask.
-func flag(v []byte) (on, ok bool) {
-	on = slices.Contains([]string{"1", "1.0", "true"}, string(v))
-	return on, on || slices.Contains([]string{"0", "0.0", "false"}, string(v))
 }
