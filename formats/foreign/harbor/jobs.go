@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -84,7 +83,6 @@ func records(f importers.File, yield func(importers.Record) bool) error {
 // trialOf returns the record of a trial that has a result.
 func trialOf(f importers.File, result []byte) ([]byte, error) {
 	var trajectories jsontext.Object
-	var artifacts [][]byte
 	kept, out := Kept{Left: MaxKeptBytes}, jsontext.Object{{Key: "result", Raw: result}}
 	for _, c := range f.Companions {
 		var err error
@@ -113,12 +111,8 @@ func trialOf(f importers.File, result []byte) ([]byte, error) {
 			return nil, fault.Invalid(f.Name, "", err, "reading %q beside it", c.Name)
 		}
 	}
-	for i := range kept.List {
-		artifacts = append(artifacts, appendArtifact(nil, &kept.List[i]))
-	}
+	artifacts, err := jsontext.Append(nil, kept.List)
 	out.Set("trajectories", trajectories.Bytes())
-	out.Set("artifacts", value.Join(artifacts))
-	return out.Bytes(), nil
+	out.Set("artifacts", artifacts)
+	return out.Bytes(), err
 }
-
-var appendArtifact = jsontext.Rows[formats.Artifact]()

@@ -2,6 +2,7 @@ package harbor
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,11 +49,8 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	t := &x.Row
 	t.TrajectoryID, t.ExampleID = must.Text("id", result.Get("id")), must.Text("task_name", result.Get("task_name"))
 	t.StartedAt, t.FinishedAt = value.Micros(result.Get("started_at")), value.Micros(result.Get("finished_at"))
-	for v := range jsontext.Elements(must.List("artifacts", o.Get("artifacts"))) {
-		a := jsontext.ParseObject(v)
-		size := cmp.Or(must.Whole("bytes", a.Get("bytes")), new(int64))
-		t.Artifacts = append(t.Artifacts, formats.Artifact{Name: must.Text("name", a.Get("name")), Bytes: *size,
-			Content: must.Text("content", a.Get("content"))})
+	if err := json.Unmarshal(value.OrNull(o.Get("artifacts")), &t.Artifacts); err != nil {
+		importers.Refuse(err)
 	}
 	if info := must.Object("agent_info", result.Get("agent_info")); len(t.Calls) == 0 {
 		t.Model = must.Text("agent_info.model_info.name", must.Object("agent_info.model_info", info.Get("model_info")).Get("name"))
@@ -109,10 +107,8 @@ func conversation(r *importers.Record, o, result jsontext.Object) (x importers.I
 		main = append(main, next)
 	}
 	addTokens(r, main, docs, must.Object("agent_result", result.Get("agent_result")).Get("rollout_details"))
-	var agents, parts [][]byte // the documents of sub-agents, which the first part embeds, and of the agent
-	for v := range jsontext.Elements(must.List("subagent_trajectories", docs[trajectory].Get("subagent_trajectories"))) {
-		agents = append(agents, v)
-	}
+	// The documents of sub-agents are embedded in the agent's first part.
+	agents := slices.Collect(jsontext.Elements(must.List("subagent_trajectories", docs[trajectory].Get("subagent_trajectories"))))
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		switch d := docs[name]; {
 		case slices.Contains(main, name):
@@ -122,6 +118,7 @@ func conversation(r *importers.Record, o, result jsontext.Object) (x importers.I
 			agents = append(agents, d.Bytes())
 		}
 	}
+	var parts [][]byte
 	for _, name := range main {
 		d := docs[name]
 		if name == trajectory && len(agents) > 0 {
