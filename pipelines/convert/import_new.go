@@ -103,6 +103,7 @@ type night struct {
 	w        *watermark.Watermark
 	settings map[string]any // that all nights have in common
 	c        *check
+	taken    []int // epochs that have datasets, after those of the watermark
 	newest   int64 // time of a call, in microseconds
 	mu       sync.Mutex
 	report   NightReport
@@ -118,11 +119,13 @@ func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err erro
 	}
 	settings := maps.Clone(spec.Redacted(secret.From(ctx)).Params) // as they are stored
 	delete(settings, "lossy")                                      // it may differ from night to night
-	w, err := watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy,
-		Sealed: o.sealedNights, Dir: o.Spill.Dir, Memory: o.Spill.Memory / 8, Log: o.Logger()})
+	n := &night{o: o, settings: settings}
+	n.w, err = watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy,
+		Sealed: n.sealed, Dir: o.Spill.Dir, Memory: o.Spill.Memory / 8, Log: o.Logger()})
 	if err != nil {
 		return r, err
 	}
+	w := n.w
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
 	was := manifest.Manifest{Content: manifest.Content{Params: w.Settings}}
 	if differ := manifest.Differences(&was, manifest.Spec{Params: settings}); w.Night > 0 && differ != nil {
@@ -133,7 +136,6 @@ func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err erro
 	if w.Night == 0 && o.Missing != nil {
 		return r, o.Missing
 	}
-	n := &night{o: o, w: w, settings: settings}
 	bound, unbind := w.Bind(ctx)
 	defer unbind()
 	r.Source, r.Report, err = n.run(bound, spec)

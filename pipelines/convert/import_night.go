@@ -27,12 +27,12 @@ import (
 
 // run reads what is new, and ends the night with a dataset, or without one if no conversation is settled.
 func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r stages.Report, err error) {
-	epoch, err := n.free(ctx)
-	if err == nil {
-		n.o.Epoch = &epoch
-		err = n.choose()
+	epoch := n.w.Epoch + 1
+	for slices.Contains(n.taken, epoch) {
+		epoch++
 	}
-	if err != nil {
+	n.o.Epoch = &epoch
+	if err = n.choose(); err != nil {
 		return source, r, err
 	}
 	n.c = newCheck(n.o)
@@ -87,18 +87,10 @@ func (n *night) dataset(ctx context.Context, spec manifest.Spec, epoch int, w *w
 	return source, r, err
 }
 
-// free returns the first epoch after those of nights that has no dataset.
-func (n *night) free(ctx context.Context) (int, error) {
-	for epoch := n.w.Epoch + 1; ; epoch++ {
-		if m, err := n.o.nightIn(ctx, epoch); m == nil || err != nil {
-			return epoch, err
-		}
-	}
-}
-
-// sealedNights returns the datasets of nights in epochs after one.
-func (o *ImportOptions) sealedNights(ctx context.Context, after int) (all []watermark.Sealed, err error) {
-	b, err := storage.Open(ctx, o.Root)
+// sealed returns the datasets of nights in epochs after one, and notes which of these have a dataset. One that a
+// process which died left complete is sealed.
+func (n *night) sealed(ctx context.Context, after int) (all []watermark.Sealed, err error) {
+	b, err := storage.Open(ctx, n.o.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -107,30 +99,24 @@ func (o *ImportOptions) sealedNights(ctx context.Context, after int) (all []wate
 		if epoch <= after || err != nil {
 			continue
 		}
+		d, bad := dataset.Open(ctx, n.o.Dataset(epoch), dataset.OpenOptions{IgnoreGates: true})
 		var m *manifest.Manifest
-		if m, err = o.nightIn(ctx, epoch); m != nil {
-			if state, is := m.Params[stateParam].(string); is {
-				all = append(all, watermark.Sealed{Epoch: epoch, State: state})
-			}
+		switch pruned := manifest.PrunedIn(bad); {
+		case pruned != nil:
+			m = pruned.Manifest
+		case errors.Is(bad, storage.ErrNotExist):
+			continue
+		case bad != nil:
+			return nil, bad
+		default:
+			m = &d.Manifest
+		}
+		n.taken = append(n.taken, epoch)
+		if state, is := m.Params[stateParam].(string); is {
+			all = append(all, watermark.Sealed{Epoch: epoch, State: state})
 		}
 	}
 	return all, err
-}
-
-// nightIn returns the manifest of an epoch's dataset, nil if there is none. One that a process which died left
-// complete is sealed.
-func (o *ImportOptions) nightIn(ctx context.Context, epoch int) (*manifest.Manifest, error) {
-	d, err := dataset.Open(ctx, o.Dataset(epoch), dataset.OpenOptions{IgnoreGates: true})
-	if p := manifest.PrunedIn(err); p != nil {
-		return p.Manifest, nil
-	}
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &d.Manifest, nil
 }
 
 // choose leaves the files that are new or have changed.
@@ -194,18 +180,16 @@ func (b beginning) Size() int64 { return b.size }
 // wait adds the calls that wait since the nights before.
 func (n *night) wait(ctx context.Context) error {
 	for _, name := range n.w.Pending {
+		var all []*calls.Call
 		data, err := n.w.Get(ctx, name)
+		if err == nil {
+			all, err = calls.DecodeFile(name, data)
+		}
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = n.c.joiner.Add(all[i])
+		}
 		if err != nil {
 			return err
-		}
-		all, err := calls.DecodeFile(name, data)
-		if err != nil {
-			return err
-		}
-		for _, c := range all {
-			if err := n.c.joiner.Add(c); err != nil {
-				return err
-			}
 		}
 	}
 	n.newest = n.w.Newest
