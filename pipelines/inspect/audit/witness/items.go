@@ -36,6 +36,9 @@ const (
 
 func (x *item) isAnswer() bool { return x.sort == answers || x.sort == auxiliary || x.sort == retries }
 
+// inMain reports whether it is of the main conversation.
+func (x *item) inMain() bool { return x.sort != auxiliary && x.sort != retries }
+
 func (x *item) text() string { return strings.TrimSpace(chat.ContentText(x.Message)) }
 
 func (x *item) place() string {
@@ -78,11 +81,10 @@ func itemsOf(t *formats.Trajectory) (all []item) {
 	}
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		if p := int(m.Parent); 0 <= p && p < i {
-			side[i] = side[p] || m.Branch == tree.BranchSubagent && !path[i]
-		} else { // what comes before a conversation that another program would begin is not a part of it
-			side[i] = !path[i] && (m.Branch == tree.BranchSubagent || m.Branch == "" && begun == tree.BranchSubagent)
-		}
+		p := int(m.Parent)
+		root := p < 0 || p >= i
+		// what comes before a conversation that another program would begin is not a part of it
+		side[i] = !root && side[p] || !path[i] && (m.Branch == tree.BranchSubagent || root && m.Branch == "" && begun == tree.BranchSubagent)
 		call := formats.Call{}
 		if 0 <= m.Call && int(m.Call) < len(t.Calls) {
 			call = t.Calls[m.Call]

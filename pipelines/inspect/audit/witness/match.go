@@ -14,33 +14,36 @@ const maxItems = 4000
 type matched struct {
 	of    [2][]item
 	with  [2][]int
-	turns [][2]int // answers of both main conversations that are aligned, in order
-	moved [][2]int // those that the second has at another place
-	last  [2]int   // how many answers a main conversation has
+	main  [2][]*item // the answers of a main conversation
+	turns [][2]*item // those that are aligned, in order
+	moved [][2]*item // those that the second has at another place
 }
 
 // match aligns the main conversations, then finds equal answers anywhere. Between items that are aligned
-// it takes those of one sort for each other if there are as many in both.
+// it takes those of one sort for each other if there are as many in both, and so messages after one answer.
 func match(a, b []item) *matched {
 	m := &matched{of: [2][]item{a, b}}
 	var keys [2][]uint64
 	var at [2][]int
+	free := map[uint64][]int{}
 	for side, all := range m.of {
 		m.with[side] = make([]int, len(all))
 		for i := range all {
-			if m.with[side][i] = -1; all[i].sort != auxiliary && all[i].sort != retries {
-				keys[side], at[side] = append(keys[side], all[i].key), append(at[side], i)
+			x := &all[i]
+			if m.with[side][i] = -1; x.inMain() {
+				keys[side], at[side] = append(keys[side], x.key), append(at[side], i)
 			}
-			if all[i].sort == answers {
-				m.last[side] = all[i].number
+			if x.sort == answers {
+				m.main[side] = append(m.main[side], x)
 			}
 		}
 	}
-	ends := [][2]int{}
+	gaps := [2][]int{make([]int, len(a)), make([]int, len(b))} // the item of the first that is aligned before
 	for _, c := range align.Common(keys[0], keys[1], maxItems) {
-		ends = append(ends, m.pair(at[0][c[0]], at[1][c[1]], &m.turns))
+		i, j := at[0][c[0]], at[1][c[1]]
+		gaps[0][i], gaps[1][j] = i+1, i+1
+		m.pair(i, j, &m.turns)
 	}
-	free := map[uint64][]int{}
 	for j := range b {
 		if m.with[1][j] < 0 && b[j].isAnswer() {
 			free[b[j].key] = append(free[b[j].key], j)
@@ -52,66 +55,50 @@ func match(a, b []item) *matched {
 			m.pair(i, list[0], &m.moved)
 		}
 	}
-	m.rest(append(ends, [2]int{len(a), len(b)}))
+	for _, gap := range gaps {
+		for i := 1; i < len(gap); i++ {
+			gap[i] = max(gap[i], gap[i-1])
+		}
+	}
+	m.rest(true, func(side, i int) int { return gaps[side][i] })
+	m.rest(false, func(side, i int) int {
+		switch after := m.of[side][i].after; {
+		case after < 0 || side == 0:
+			return after
+		case m.with[1][after] < 0:
+			return len(a) // no answer's
+		default:
+			return m.with[1][after]
+		}
+	})
 	return m
 }
 
-// rest pairs what is left of both: answers between two items that are aligned, and messages after one answer.
-func (m *matched) rest(ends [][2]int) {
-	for _, only := range []bool{true, false} { // answers first
-		left := map[string]*[2][]int{}
-		for side, all := range m.of {
-			gap := 0
-			for i := range all {
-				x, place := &all[i], 0
-				for ends[gap][side] < i {
-					gap++
-				}
-				switch {
-				case m.with[side][i] >= 0 || (x.sort == answers) != only || x.sort == auxiliary || x.sort == retries:
-					continue
-				case only:
-					place = gap
-				case x.after < 0 || side == 0:
-					place = x.after
-				case m.with[1][x.after] < 0:
-					continue
-				default:
-					place = m.with[1][x.after]
-				}
-				name := fmt.Sprint(x.sort, place)
+// rest pairs what is left of both, answers or other messages, if as many of a sort have one place.
+func (m *matched) rest(isAnswer bool, place func(side, i int) int) {
+	left := map[string]*[2][]int{}
+	for side, all := range m.of {
+		for i := range all {
+			if x := &all[i]; m.with[side][i] < 0 && x.inMain() && x.isAnswer() == isAnswer {
+				name := fmt.Sprint(x.sort, place(side, i))
 				if left[name] == nil {
 					left[name] = &[2][]int{}
 				}
 				left[name][side] = append(left[name][side], i)
 			}
 		}
-		for _, l := range left {
-			for k := 0; len(l[0]) == len(l[1]) && k < len(l[0]); k++ {
-				m.pair(l[0][k], l[1][k], nil)
-			}
+	}
+	for _, l := range left {
+		for k := 0; len(l[0]) == len(l[1]) && k < len(l[0]); k++ {
+			m.pair(l[0][k], l[1][k], nil)
 		}
 	}
 }
 
 // pair pairs two items, and adds two answers of the main conversations to a list.
-func (m *matched) pair(i, j int, to *[][2]int) [2]int {
+func (m *matched) pair(i, j int, to *[][2]*item) {
 	m.with[0][i], m.with[1][j] = j, i
-	if to != nil && m.of[0][i].sort == answers && m.of[1][j].sort == answers {
-		*to = append(*to, [2]int{i, j})
+	if a, b := &m.of[0][i], &m.of[1][j]; to != nil && a.sort == answers && b.sort == answers {
+		*to = append(*to, [2]*item{a, b})
 	}
-	return [2]int{i, j}
-}
-
-// offset reports whether turn k of the first is always another turn of the second, so many before or behind.
-func (m *matched) offset() bool {
-	by := 0
-	for n, at := range m.turns {
-		d := m.of[0][at[0]].number - m.of[1][at[1]].number
-		if n > 0 && d != by {
-			return false
-		}
-		by = d
-	}
-	return by != 0 && len(m.turns) > 1 && m.last[0] == m.last[1] && len(m.turns) == m.last[0]-max(by, -by)
 }

@@ -31,8 +31,6 @@ type Options struct {
 	Memory      int64  // bytes, beyond which temporary files are used; 0 for the default
 }
 
-const memory = 128 << 20
-
 // Facts are what was compared.
 type Facts struct {
 	In              string      `json:"in"`
@@ -66,13 +64,39 @@ func (f *Facts) String() string {
 	return s
 }
 
-// columns are what is read of both datasets.
+// row is a row of one of the datasets.
+type row struct {
+	Number int64
+	formats.Trajectory
+}
+
+// columns are what is read of both datasets; what joins rows does not need the last two.
 var columns = strings.Fields("trajectory_id example_id example metadata status reward rewards candidates calls.target calls.error " +
 	"calls.prompt_tokens calls.completion_tokens messages.parent messages.role messages.content messages.content_parts " +
 	"messages.tool_calls messages.sampled messages.call messages.branch messages.token_ids messages.logprobs")
 
+// each calls f with every row, which is valid until it returns.
+func each(ctx context.Context, d *dataset.Dataset, columns []string, f func(*row) error) error {
+	r, err := dataset.NewReaderOf[formats.Trajectory](ctx, d, d.All(), columns)
+	if err != nil {
+		return err
+	}
+	n := int64(0)
+	for t, err := range r.Each(64) {
+		if err == nil {
+			err = f(&row{n, *t})
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	return nil
+}
+
 // Run compares two datasets. The findings have the names of checks, and the dataset that they are about.
 func Run(ctx context.Context, o Options) (*Facts, []validate.Finding, error) {
+	o.Memory = cmp.Or(o.Memory, 128<<20)
 	j, err := joined(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -86,94 +110,53 @@ func Run(ctx context.Context, o Options) (*Facts, []validate.Finding, error) {
 			"none of its %d rows is joined with one of %q", o.Against.Rows, o.In.URI())
 	}
 	c.unjoined[0].Of, c.unjoined[1].Of = o.In.Rows, o.Against.Rows
-	c.facts.UnjoinedIn, c.facts.UnjoinedAgainst, c.facts.Compared = c.unjoined[0].N, c.unjoined[1].N, c.all
+	c.facts.UnjoinedIn, c.facts.UnjoinedAgainst = c.unjoined[0].N, c.unjoined[1].N
 	return c.facts, c.findings(), nil
-}
-
-// joined reads what joins the rows of both datasets.
-func joined(ctx context.Context, o Options) (*joiner, error) {
-	j := &joiner{keys: spill.New("", cmp.Or(o.Memory, memory)), votes: map[[2]int64]int{}, level: make([]byte, o.In.Rows)}
-	defer j.keys.Close()
-	var two bool
-	if j.fields[0], j.fields[1], two = strings.Cut(o.Join, "="); !two {
-		j.fields[1] = j.fields[0]
-	}
-	for side, d := range [2]*dataset.Dataset{o.In, o.Against} {
-		has := false
-		for t, err := range rows(ctx, d, columns[:len(columns)-2]) {
-			if err == nil {
-				has = has || field(t, j.fields[side]) != ""
-				err = j.add(side, t)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		if o.Join != "" && !has {
-			return nil, fault.Errorf(fault.Usage, "--join takes trajectory_id, example_id, or a member such as metadata.session_id",
-				"no row of %q has %s", d.URI(), j.fields[side])
-		}
-	}
-	return j, j.join()
-}
-
-func rows(ctx context.Context, d *dataset.Dataset, columns []string) iter.Seq2[*formats.Trajectory, error] {
-	r, err := dataset.NewReaderOf[formats.Trajectory](ctx, d, d.All(), columns)
-	if err != nil {
-		return func(yield func(*formats.Trajectory, error) bool) { yield(nil, err) }
-	}
-	return r.Each(64)
 }
 
 // pairs compares the rows that are joined, in the order of the first dataset. Those of the second are sorted on
 // disk if they exceed memory.
 func (c *comparison) pairs(ctx context.Context, o Options, j *joiner) error {
-	against := spill.New("", cmp.Or(o.Memory, memory))
+	against := spill.New("", o.Memory)
 	defer against.Close()
-	n := int64(0)
-	for t, err := range rows(ctx, o.Against, columns) {
-		if err != nil {
-			return err
+	err := each(ctx, o.Against, columns, func(r *row) error {
+		at := j.with[1][r.Number]
+		if at < 0 {
+			c.alone(1, r, at)
+			return nil
 		}
-		if at := j.with[1][n]; at >= 0 {
-			err = against.Add(binary.BigEndian.AppendUint64(nil, uint64(at)), spill.Append(nil, &row{n, *t}))
-		} else {
-			c.alone(1, row{n, *t}, at)
-		}
-		if n++; err != nil {
-			return err
-		}
+		return against.Add(binary.BigEndian.AppendUint64(nil, uint64(at)), spill.Append(nil, r))
+	})
+	if err != nil {
+		return err
 	}
 	next, stop := iter.Pull2(against.Sorted())
 	defer stop()
-	n = 0
-	for t, err := range rows(ctx, o.In, columns) {
+	return each(ctx, o.In, columns, func(r *row) error {
+		if at := j.with[0][r.Number]; at < 0 {
+			c.alone(0, r, at)
+			return nil
+		}
+		other, err, _ := next()
 		if err != nil {
 			return err
 		}
-		if at := j.with[0][n]; at < 0 {
-			c.alone(0, row{n, *t}, at)
-		} else if r, err, _ := next(); err != nil {
-			return err
-		} else {
-			c.rows[0] = row{n, *t}
-			spill.Decode(r.Value, &c.rows[1])
-			c.pair(j.level[n])
-		}
-		n++
-	}
-	return nil
+		c.rows[0] = *r
+		spill.Decode(other.Value, &c.rows[1])
+		c.pair(j.level[r.Number])
+		return nil
+	})
 }
 
 // pair compares the rows that were joined. Some answers alone are too few: half of those of the shorter record.
 func (c *comparison) pair(level byte) {
 	m := match(itemsOf(&c.rows[0].Trajectory), itemsOf(&c.rows[1].Trajectory))
 	switch {
-	case level == byAnswers && 2*len(m.turns) < min(m.last[0], m.last[1]):
-		c.alone(0, c.rows[0], nobody)
-		c.alone(1, c.rows[1], nobody)
+	case level == byAnswers && 2*len(m.turns) < min(len(m.main[0]), len(m.main[1])):
+		c.alone(0, &c.rows[0], nobody)
+		c.alone(1, &c.rows[1], nobody)
 		return
-	case level <= byName:
+	case level < byWhole:
 		c.facts.ByID++
 	default:
 		c.facts.ByContent++
@@ -182,9 +165,11 @@ func (c *comparison) pair(level byte) {
 }
 
 // alone counts a row that is joined with none.
-func (c *comparison) alone(side int, r row, why int64) {
-	sort := map[int64]string{nobody: "without a counterpart", several: "that may be several rows of the other record",
-		twice: "with an id that several rows of a record have"}[why]
+func (c *comparison) alone(side int, r *row, why int64) {
+	sort := "without a counterpart"
+	if why == several {
+		sort = "with several possible counterparts"
+	}
 	c.unjoined[side].Add(&validate.Row{Number: r.Number, TrajectoryID: r.TrajectoryID}, sort, "%s", sort)
 }
 
@@ -193,31 +178,25 @@ func (c *comparison) findings() (out []validate.Finding) {
 	uris := [2]string{c.facts.In, c.facts.Against}
 	add := func(check string, side int, n *validate.Count, what string, args ...any) {
 		for _, f := range n.Over(0, what, args...) {
-			f.Check, f.URI = check, uris[side]
+			f.Check, f.URI = "witness_"+check, uris[side]
 			out = append(out, f)
 		}
 	}
 	for side := range uris {
-		add("witness_unjoined", side, &c.unjoined[side], "rows are not compared")
+		add("unjoined", side, &c.unjoined[side], "rows are not compared")
 	}
-	for _, x := range c.all {
-		x.Differ, x.OnlyIn, x.OnlyAgainst = x.differ.N, x.only[0].N, x.only[1].N
-		x.differ.Of = x.Both
+	for _, x := range c.facts.Compared {
+		x.Differ, x.OnlyIn, x.OnlyAgainst, x.differ.Of = x.differ.N, x.only[0].N, x.only[1].N, x.Both
 		add(x.check, 0, &x.differ, "%s: the records differ", x.What)
 		for side := range uris {
-			x.only[1-side].Of = x.Both + x.only[1-side].N
-			check, what := x.check, "%s: only the other record has them"
-			if x.silent(side) {
-				check, what = "witness_silent", "%s: this record has none, and those of the other one are not compared"
+			only := &x.only[1-side]
+			only.Of = x.Both + only.N
+			if always := x.What == calls || x.What == auxiliary || x.What == retries; !always && x.Both == 0 && x.only[side].N == 0 {
+				add("silent", side, only, "%s: this record has none, and those of the other one are not compared", x.What)
+			} else {
+				add(x.check, side, only, "%s: only the other record has them", x.What)
 			}
-			add(check, side, &x.only[1-side], what, x.What)
 		}
 	}
 	return out
-}
-
-// silent reports whether a record never says such a thing. A call is said or missing.
-func (x *Compared) silent(side int) bool {
-	always := x.What == calls || x.What == auxiliary || x.What == retries
-	return !always && x.Both == 0 && x.only[side].N == 0
 }

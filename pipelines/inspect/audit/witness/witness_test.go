@@ -389,7 +389,7 @@ func TestEachDamage(t *testing.T) {
 				for _, f := range found {
 					got = append(got, fmt.Sprintf("%s %d %s", f.Check, f.Count, f.What))
 				}
-				twice := map[bool]string{true: "that may be several rows of the other record", false: "with an id that several rows of a record have"}[how == "contents"]
+				twice := map[bool]string{true: "with several possible counterparts", false: "with several possible counterparts"}[how == "contents"]
 				for i := range got {
 					got[i] = strings.ReplaceAll(got[i], twice, "TWICE")
 				}
