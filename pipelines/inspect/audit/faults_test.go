@@ -334,10 +334,10 @@ var faults = []faultCase{
 			b.Content, a.Content, b.ToolCalls, a.ToolCalls, b.TokenIDs, a.TokenIDs, b.Logprobs, a.Logprobs, b.Call, a.Call
 	}), "single answers"},
 	{"witness_answers", "another text", witnessed(func(t *formats.Trajectory) { t.Messages[lastSampled(t)].Content = "something else" }), "something else"},
-	{"witness_tool_calls", "another call", witnessed(func(t *formats.Trajectory) {
+	{"witness_tools", "another call", witnessed(func(t *formats.Trajectory) {
 		t.Messages[lastSampled(t)].ToolCalls = []formats.ToolCall{{Name: "other", Arguments: "{}"}}
 	}), "other {}"},
-	{"witness_results", "another result", witnessed(func(t *formats.Trajectory) {
+	{"witness_tools", "another result", witnessed(func(t *formats.Trajectory) {
 		i := slices.IndexFunc(t.Messages, func(m formats.Message) bool { return m.Role == "tool" })
 		t.Messages[i].Content = "something else"
 	}), "something else"},

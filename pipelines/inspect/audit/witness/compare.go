@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,13 +20,13 @@ type comparison struct {
 }
 
 // compare counts one thing that both records may say. If they do not say the same, says has what they say.
-func (c *comparison) compare(name, check, sort string, has [2]bool, same bool, says func() [2]string) {
+func (c *comparison) compare(name, sort string, has [2]bool, same bool, says func() [2]string) {
 	if !has[0] && !has[1] {
 		return
 	}
 	of := c.by[name]
 	if of == nil {
-		of = &Compared{What: strings.Clone(name), check: check}
+		of = &Compared{What: strings.Clone(name)}
 		c.by[of.What], c.facts.Compared = of, append(c.facts.Compared, of)
 	}
 	n, side := &of.differ, 0
@@ -58,17 +59,17 @@ func (c *comparison) attempt(m *matched) {
 		}
 		a, b := &m.of[0][i], &m.of[1][j]
 		if a.isAnswer() {
-			c.compare(calls, "calls", "", both, true, nil)
+			c.compare(calls, "", both, true, nil)
 		}
-		for _, f := range append(facets[:len(facets):len(facets)], text(a.sort)) {
+		for _, f := range facets {
+			sort := ""
 			if shifted[f.name] && a.sort == answers {
 				continue
 			}
-			sort := ""
 			if f.name == "roles" {
 				sort = a.Role + " and " + b.Role
 			}
-			c.compare(f.name, f.check, sort, [2]bool{f.has(a), f.has(b)}, f.same(a, b), func() [2]string {
+			c.compare(cmp.Or(f.name, a.sort), sort, [2]bool{f.has(a), f.has(b)}, f.same(a, b), func() [2]string {
 				says := differing(f.text(a), f.text(b))
 				return [2]string{a.place() + says[0], b.place() + says[1]}
 			})
@@ -85,14 +86,8 @@ func (c *comparison) attempt(m *matched) {
 	names := maps.Clone(says[0])
 	maps.Copy(names, says[1])
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		check, a, b := "rewards", says[0][name], says[1][name]
-		switch name {
-		case "status":
-			check = "status"
-		case failed:
-			check = "retries"
-		}
-		c.compare(name, check, "", [2]bool{a != "", b != ""}, a == b, func() [2]string { return differing(a, b) })
+		a, b := says[0][name], says[1][name]
+		c.compare(name, "", [2]bool{a != "", b != ""}, a == b, func() [2]string { return differing(a, b) })
 	}
 }
 
@@ -118,14 +113,12 @@ func outcome(t *formats.Trajectory) map[string]string {
 // missing counts a message that only one side has. One after an answer that the other lacks is missing with it.
 func (c *comparison) missing(m *matched, side, i int) {
 	x := &m.of[side][i]
-	name, check, sort := x.sort, text(x.sort).check, ""
+	name, sort := x.sort, ""
 	switch {
-	case x.sort == auxiliary:
-		check = "auxiliary"
-	case x.sort == retries, x.again:
-		name, check = retries, "retries"
+	case x.again:
+		name = retries
 	case x.sort == answers:
-		name, check, sort = calls, "calls", "in the middle"
+		name, sort = calls, "in the middle"
 		if x.number == len(m.main[side]) {
 			sort = "the last"
 		}
@@ -135,7 +128,7 @@ func (c *comparison) missing(m *matched, side, i int) {
 	case x.after >= 0 && m.with[side][x.after] < 0:
 		return
 	}
-	c.compare(name, check, sort, [2]bool{side == 0, side == 1}, false, func() (says [2]string) {
+	c.compare(name, sort, [2]bool{side == 0, side == 1}, false, func() (says [2]string) {
 		says[1-side] = "nothing"
 		says[side] = x.place() + differing(strings.TrimSpace(x.text()+" "+strings.Trim(fmt.Sprint(x.calls()), "[]")), "")[0]
 		return says
@@ -147,7 +140,7 @@ func (c *comparison) shifted(m *matched) map[string]bool {
 	out := map[string]bool{}
 	shift := func(name string, at [2]*item) {
 		out[name] = true
-		c.compare("the turns of "+name, "shift", "", both, false,
+		c.compare("the turns of "+name, "", both, false,
 			func() [2]string { return [2]string{at[0].place() + name, at[1].place() + "the same " + name} })
 	}
 	for _, at := range m.moved {

@@ -15,27 +15,28 @@ import (
 
 // facet is something that a record may say of a message.
 type facet struct {
-	name, check string
-	shifts      int // at least so many turns must say that of the next or the last one to be called shifted
-	has         func(*item) bool
-	same        func(a, b *item) bool
-	text        func(*item) string
+	name   string
+	shifts int // at least so many turns must say that of the next or the last one to be called shifted
+	has    func(*item) bool
+	same   func(a, b *item) bool
+	text   func(*item) string
 }
 
 const never = math.MaxInt
 
-// facets are those of every message but its text.
+// facets are those of every message. That of its text has the name of the message's sort.
 var facets = []facet{
-	list("roles", "roles", never, func(x *item) []string { return []string{x.Role} }, equal),
-	list("tool calls", "tool_calls", never, (*item).calls, tree.SameCall),
-	list("prompt tokens", "tokens", 2, func(x *item) []int32 { return known(x.call.PromptTokens) }, equal),
-	list("completion tokens", "tokens", 2, func(x *item) []int32 { return known(x.call.CompletionTokens) }, equal),
-	list("token ids", "ids", 1, func(x *item) []int32 { return x.TokenIDs }, equal),
-	list("logprobs", "logprobs", 1, func(x *item) []float32 { return x.Logprobs }, rounded),
+	list("roles", never, func(x *item) []string { return []string{x.Role} }, equal),
+	list("tool calls", never, (*item).calls, tree.SameCall),
+	list("prompt tokens", 2, func(x *item) []int32 { return known(x.call.PromptTokens) }, equal),
+	list("completion tokens", 2, func(x *item) []int32 { return known(x.call.CompletionTokens) }, equal),
+	list("token ids", 1, func(x *item) []int32 { return x.TokenIDs }, equal),
+	list("logprobs", 1, func(x *item) []float32 { return x.Logprobs }, rounded),
+	{"", never, func(*item) bool { return true }, sameText, (*item).text},
 }
 
-func list[T any](name, check string, shifts int, of func(*item) []T, same func(x, y T) bool) facet {
-	return facet{name, check, shifts, func(x *item) bool { return len(of(x)) > 0 },
+func list[T any](name string, shifts int, of func(*item) []T, same func(x, y T) bool) facet {
+	return facet{name, shifts, func(x *item) bool { return len(of(x)) > 0 },
 		func(a, b *item) bool { return slices.EqualFunc(of(a), of(b), same) },
 		func(x *item) string { return strings.Trim(fmt.Sprint(of(x)), "[]") }}
 }
@@ -62,20 +63,11 @@ func (x *item) calls() (all []formats.ToolCall) {
 	return all
 }
 
-// text returns the facet of what items of a sort say.
-func text(sort string) facet {
-	check := "answers"
-	switch sort {
-	case results:
-		check = "results"
-	case prompts, systems:
-		check = "prompts"
-	}
-	return facet{sort, check, never, func(*item) bool { return true }, func(a, b *item) bool {
-		x, y := *a.Message, *b.Message
-		y.ToolCalls = x.ToolCalls
-		return tree.SameAnswer(&x, &y)
-	}, (*item).text}
+// sameText reports whether two messages say the same, whatever they call.
+func sameText(a, b *item) bool {
+	x, y := *a.Message, *b.Message
+	y.ToolCalls = x.ToolCalls
+	return tree.SameAnswer(&x, &y)
 }
 
 // differing quotes two texts from a little before the first character that differs.

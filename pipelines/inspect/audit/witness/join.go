@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -22,28 +21,28 @@ const (
 	byName           // the metadata of the second names the id of the first
 	byNamed          // the metadata of the first names the id of the second
 	byWhole          // all answers are the same
-	byAnswers        // most answers that no other rows have
+	byAnswers        // answers that no other rows have
 	byPrompt         // they are the only attempts at a prompt
 )
 
 // What stands for the partner of a row that has none.
 const (
 	nobody  = -1
-	several = -2 // more than one row may be it
+	several = -2 // what would join it, others have too
 )
 
 // joiner finds which rows of two datasets are records of one attempt. It holds a few bytes of each in memory,
 // and sorts digests of what may join them on disk.
 type joiner struct {
 	keys  *spill.Sorter
-	with  [2][]int64 // by row: that of the other dataset, or what stands for it
-	level []byte     // of the first dataset's rows
-	votes map[[2]int64]int
+	with  [2][]int64         // by row: that of the other dataset, or what stands for it
+	level []byte             // of the first dataset's rows
+	only  [2]map[int64]int64 // by row: the only one that a key of this level names, or several
 }
 
 // joined reads what joins the rows of both datasets.
 func joined(ctx context.Context, o Options) (*joiner, error) {
-	j := &joiner{keys: spill.New("", o.Memory), votes: map[[2]int64]int{}, level: make([]byte, o.In.Rows)}
+	j := &joiner{keys: spill.New("", o.Memory), only: [2]map[int64]int64{{}, {}}, level: make([]byte, o.In.Rows)}
 	defer j.keys.Close()
 	own, other, two := strings.Cut(o.Join, "=")
 	if !two {
@@ -110,12 +109,20 @@ func (j *joiner) add(side int, r *row, name string) (err error) {
 // eachID calls f with what may be an id of an object's members and, with levels, of their members.
 func eachID(object []byte, levels int, f func(string)) {
 	for _, v := range jsontext.Members(object) {
-		if id := value.ID(v); 8 <= len(id) && len(id) <= 128 {
+		if id := idOf(v); 8 <= len(id) && len(id) <= 128 {
 			f(id)
 		} else if levels > 1 {
 			eachID(v, levels-1, f)
 		}
 	}
+}
+
+// idOf returns a text, or a number as it is written; "" for others.
+func idOf(v []byte) string {
+	if len(v) == 0 || v[0] == '{' || v[0] == '[' {
+		return ""
+	}
+	return jsontext.AnyText(v)
 }
 
 // field returns a field of a row: an id, or a member of the example or the metadata; "" for none.
@@ -131,82 +138,68 @@ func field(t *formats.Trajectory, name string) string {
 	for _, key := range strings.Split(path, ".") {
 		raw = jsontext.ParseObject(raw).Get(key)
 	}
-	return value.ID(raw)
+	return idOf(raw)
 }
 
-// join joins the rows that were added, and then marks those that are left and for which several are.
+// join joins the rows that were added.
 func (j *joiner) join() error {
-	for _, last := range []bool{false, true} {
-		var key []byte
-		var rows [2][]int64
-		for r, err := range j.keys.Sorted() {
-			if err != nil {
-				return err
-			}
-			if string(key) != string(r.Key) {
-				j.see(key, rows, last)
-				if len(key) > 0 && key[0] != r.Key[0] {
-					j.resolve(key[0])
-				}
-				key, rows = append(key[:0], r.Key...), [2][]int64{rows[0][:0], rows[1][:0]}
-			}
-			n, _ := binary.Varint(r.Value[1:])
-			rows[r.Value[0]] = append(rows[r.Value[0]], n)
+	var key []byte
+	var rows [2][]int64
+	for r, err := range j.keys.Sorted() {
+		if err != nil {
+			return err
 		}
-		j.see(key, rows, last)
-		j.resolve(key[0])
+		if string(key) != string(r.Key) {
+			j.choose(key, rows)
+			if len(key) > 0 && key[0] != r.Key[0] {
+				j.resolve(key[0])
+			}
+			key, rows = append(key[:0], r.Key...), [2][]int64{rows[0][:0], rows[1][:0]}
+		}
+		n, _ := binary.Varint(r.Value[1:])
+		rows[r.Value[0]] = append(rows[r.Value[0]], n)
 	}
+	j.choose(key, rows)
+	j.resolve(byPrompt)
 	return nil
 }
 
-// see sees the rows of a key. One of each dataset that is left is a vote; in the end, more are several.
-func (j *joiner) see(key []byte, rows [2][]int64, last bool) {
-	var all, left [2]int
+// choose sees the rows with a key. If one of each dataset is left, each is a choice of the other.
+func (j *joiner) choose(key []byte, rows [2][]int64) {
+	taken := false
 	for side, list := range rows {
 		slices.Sort(list)
-		rows[side] = slices.Compact(list)
-		all[side] = len(rows[side])
-		rows[side] = slices.DeleteFunc(rows[side], func(n int64) bool { return j.with[side][n] >= 0 })
-		left[side] = len(rows[side])
+		list = slices.Compact(list)
+		rows[side] = slices.DeleteFunc(list, func(n int64) bool { return j.with[side][n] >= 0 })
+		taken = taken || len(rows[side]) < len(list)
 	}
-	one := [2]int{1, 1}
-	switch {
-	case left[0] == 0 || left[1] == 0:
-	case left == one && !last && (all == one || key[0] != byPrompt):
-		j.votes[[2]int64{rows[0][0], rows[1][0]}]++
-	case left != one && last && key[0] != byAnswers:
-		for side, list := range rows {
-			for _, n := range list {
-				j.with[side][n] = several
+	one := len(rows[0]) == 1 && len(rows[1]) == 1
+	if len(rows[0]) == 0 || len(rows[1]) == 0 || taken && one && key[0] == byPrompt || !one && key[0] == byAnswers {
+		return
+	}
+	for side, list := range rows {
+		for _, a := range list {
+			b := rows[1-side][0]
+			if was, known := j.only[side][a]; !one || known && was != b {
+				b = several
 			}
+			j.only[side][a] = b
 		}
 	}
 }
 
-// resolve joins the rows that are each other's only choice, or of answers their first.
+// resolve joins the rows that are each other's only choice.
 func (j *joiner) resolve(level byte) {
-	type choice struct {
-		row  int64
-		n    int
-		tied bool
-	}
-	best := [2]map[int64]choice{{}, {}}
-	for pair, n := range j.votes {
-		for side := range best {
-			v, known := best[side][pair[side]]
-			switch {
-			case !known || level == byAnswers && n > v.n:
-				v = choice{row: pair[1-side], n: n}
-			case level != byAnswers || n == v.n:
-				v.tied = true
+	for side, only := range j.only {
+		for a, b := range only {
+			if j.with[side][a] = several; b >= 0 && j.only[1-side][b] == a {
+				j.with[side][a] = b
 			}
-			best[side][pair[side]] = v
+			if side == 0 {
+				j.level[a] = level
+			}
 		}
 	}
-	for a, v := range best[0] {
-		if w := best[1][v.row]; w.row == a && !v.tied && !w.tied {
-			j.with[0][a], j.with[1][v.row], j.level[a] = v.row, a, level
-		}
-	}
-	clear(j.votes)
+	clear(j.only[0])
+	clear(j.only[1])
 }

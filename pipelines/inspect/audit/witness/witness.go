@@ -50,7 +50,6 @@ type Compared struct {
 	OnlyIn      int64  `json:"only_in"`
 	OnlyAgainst int64  `json:"only_against"`
 
-	check  string
 	differ validate.Count
 	only   [2]validate.Count // that only one side has
 }
@@ -168,10 +167,14 @@ func (c *comparison) pair(level byte) {
 func (c *comparison) alone(side int, r *row, why int64) {
 	sort := "without a counterpart"
 	if why == several {
-		sort = "with several possible counterparts"
+		sort = "ambiguous"
 	}
 	c.unjoined[side].Add(&validate.Row{Number: r.Number, TrajectoryID: r.TrajectoryID}, sort, "%s", sort)
 }
+
+// checks are those of what has not their name, by its first word.
+var checks = map[string]string{"the": "shift", "tool": "tools", "prompt": "tokens", "completion": "tokens", "token": "ids", "system": "prompts",
+	"reward": "rewards", "failed": "retries"}
 
 // findings returns what differs, and what only one record has. What the other one has nowhere is not compared.
 func (c *comparison) findings() (out []validate.Finding) {
@@ -186,15 +189,17 @@ func (c *comparison) findings() (out []validate.Finding) {
 		add("unjoined", side, &c.unjoined[side], "rows are not compared")
 	}
 	for _, x := range c.facts.Compared {
+		check, _, _ := strings.Cut(x.What, " ")
+		check = cmp.Or(checks[check], check)
 		x.Differ, x.OnlyIn, x.OnlyAgainst, x.differ.Of = x.differ.N, x.only[0].N, x.only[1].N, x.Both
-		add(x.check, 0, &x.differ, "%s: the records differ", x.What)
+		add(check, 0, &x.differ, "%s: the records differ", x.What)
 		for side := range uris {
 			only := &x.only[1-side]
 			only.Of = x.Both + only.N
 			if always := x.What == calls || x.What == auxiliary || x.What == retries; !always && x.Both == 0 && x.only[side].N == 0 {
 				add("silent", side, only, "%s: this record has none, and those of the other one are not compared", x.What)
 			} else {
-				add(x.check, side, only, "%s: only the other record has them", x.What)
+				add(check, side, only, "%s: only the other record has them", x.What)
 			}
 		}
 	}
