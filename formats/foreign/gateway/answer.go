@@ -28,38 +28,29 @@ type answer struct {
 // receive reads a response: a body or its text, the text of an event stream, or the list of a stream's chunks, each an
 // object or a piece of that text. That of a call that failed may have any form.
 func receive(field string, v []byte, failed bool) (a answer) {
-	text := jsontext.Unquote(v)
-	switch {
-	case slices.Contains([]string{"", "null", `""`, "{}", `"{}"`}, jsontext.Compact(v)):
+	if v = unpacked(v); empty(v) {
 		return a
-	case v[0] == '[':
+	}
+	text := jsontext.Unquote(v)
+	a.cut = strings.HasPrefix(strings.TrimSpace(text), "{")
+	if a.stream = v[0] != '{'; v[0] == '[' {
 		for chunk := range jsontext.Elements(v) {
 			if text += jsontext.Unquote(chunk); chunk[0] != '"' {
 				a.data = append(a.data, must.Object(field, chunk))
 			}
 		}
-		a.stream = true
-	case v[0] != '"':
+	} else if v[0] != '"' {
 		a.data = append(a.data, must.Object(field, v))
-	case jsontext.Valid([]byte(text)):
-		a.data, text = append(a.data, must.Object(field, []byte(strings.TrimSpace(text)))), ""
-	case failed && !strings.Contains(text, "data:"): // a page of a server between
-		return a
-	case strings.HasPrefix(strings.TrimSpace(text), "{"):
-		a.cut, text = true, ""
-	default:
-		a.stream = true
 	}
-	for events := completion.NewEventReader(strings.NewReader(text+"\n\n"), nil); text != ""; {
+	for events := completion.NewEventReader(strings.NewReader(text+"\n\n"), nil); text != "" && !a.cut; {
 		e, err := events.Next()
-		if err != nil {
-			a.cut = err != io.EOF
+		if err == io.EOF {
 			break
 		}
-		if o := jsontext.ParseObject(slices.Clone(e.Data)); jsontext.Valid(e.Data) && o != nil {
-			a.data = append(a.data, o)
-		} else if a.cut = e.Data != nil && !e.Last(); a.cut {
-			break
+		if err == nil && jsontext.Valid(e.Data) && jsontext.ParseObject(e.Data) != nil {
+			a.data = append(a.data, jsontext.ParseObject(slices.Clone(e.Data)))
+		} else {
+			a.cut = err != nil || e.Data != nil && !e.Last()
 		}
 	}
 	for _, o := range a.data {
@@ -67,10 +58,9 @@ func receive(field string, v []byte, failed bool) (a answer) {
 			return a
 		}
 	}
-	if failed || a.cut {
-		return a
+	if !failed && !a.cut {
+		must.Fail("%s is %s, not an answer or an event stream of a known API", field, importers.Brief(v))
 	}
-	must.Fail("%s is %s, not an answer or an event stream of a known API", field, importers.Brief(v))
 	return a
 }
 
@@ -103,22 +93,18 @@ func (a answer) id() string {
 	return ""
 }
 
-func failed(text string) *completion.Failure {
-	return &completion.Failure{Class: outcomes.FailEngine, Text: text}
-}
-
 // read reads the answer, or the reason why there is none; then it is what came of it, or nil.
 func (a answer) read(choices int) (out *completion.Answer, f *completion.Failure) {
 	if len(a.data) == 0 && !a.cut {
-		return nil, failed("the log has no response to it")
+		return nil, refusedBy(0, "the log has no response to it")
 	}
 	for _, o := range a.data {
 		if v := o.Get("error"); len(v) > 0 && string(v) != "null" || jsontext.Unquote(o.Get("type")) == "error" {
-			f = failed("the engine reported: " + completion.ErrorText(o.Bytes()))
+			f = refusedBy(0, "the engine reported: "+completion.ErrorText(o.Bytes()))
 		}
 	}
 	if f == nil && a.cut {
-		f = failed(brokeOff)
+		f = refusedBy(0, brokeOff)
 	}
 	if f == nil && (a.api == apis.Messages || a.api == apis.Responses) {
 		return a.translated()
@@ -132,9 +118,9 @@ func (a answer) read(choices int) (out *completion.Answer, f *completion.Failure
 	switch {
 	case f != nil:
 	case a.stream && !out.Finished(choices):
-		f = failed(brokeOff)
+		f = refusedBy(0, brokeOff)
 	case len(out.Choices) == 0:
-		f = failed("the answer has no choices")
+		f = refusedBy(0, "the answer has no choices")
 	}
 	return out, f
 }
@@ -145,13 +131,16 @@ const brokeOff = "the stream broke off before its end"
 // agent sends it again: what is recorded of the answer and of later prompts is the same.
 func (a answer) translated() (*completion.Answer, *completion.Failure) {
 	o := a.data[0]
-	if a.stream {
-		if o = responsesStream(a.data); a.api == apis.Messages {
-			o = messagesStream(a.data)
+	if last := a.data[len(a.data)-1]; a.stream && a.api == apis.Messages {
+		o = messagesStream(a.data)
+	} else if a.stream {
+		o = nil
+		if slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, jsontext.Unquote(last.Get("type"))) {
+			o = jsontext.ParseObject(last.Get("response"))
 		}
-		if o == nil {
-			return nil, failed(brokeOff)
-		}
+	}
+	if o == nil {
+		return nil, refusedBy(0, brokeOff)
 	}
 	request := jsontext.Object{{Key: "input", Raw: value.OrNull(o.Get("output"))}}
 	if a.api == apis.Messages {
@@ -199,25 +188,15 @@ func finish(o jsontext.Object, calls bool) string {
 			reason = status
 		}
 	}
-	switch {
-	case calls && slices.Contains([]string{"completed", "tool_use"}, reason):
+	switch ends := outcomes.Finish(reason, nil); {
+	case ends == outcomes.FinishEnded && calls:
 		return "tool_calls"
-	case slices.Contains([]string{"completed", "end_turn", "stop_sequence", "tool_use"}, reason):
+	case ends == outcomes.FinishEnded:
 		return "stop"
-	case slices.Contains([]string{"max_tokens", "max_output_tokens"}, reason):
+	case ends == outcomes.FinishTruncated:
 		return "length"
 	}
 	return reason
-}
-
-// responsesStream returns the response that the last event of a stream has; nil if it has no end.
-func responsesStream(events []jsontext.Object) jsontext.Object {
-	e := events[len(events)-1]
-	switch jsontext.Unquote(e.Get("type")) {
-	case "response.completed", "response.incomplete", "response.failed":
-		return jsontext.ParseObject(e.Get("response"))
-	}
-	return nil
 }
 
 // messagesStream returns the message that the events of a stream are; nil if they have no end.

@@ -11,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
@@ -78,11 +77,11 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 // streamed takes the answer of the chunks of a stream.
 func (c *call) streamed(o jsontext.Object) {
 	if end := must.Text("end", o.Get("end")); end != "complete" {
-		class := outcomes.FailEngine
+		status := int64(0)
 		if end == "closed by the agent" {
-			class = outcomes.FailAbandoned
+			status = 499
 		}
-		c.failure = &completion.Failure{Class: class, Text: "the stream has no end: " + end}
+		c.failure = refusedBy(status, "the stream has no end: "+end)
 	}
 	c.answer, c.noTokens = receive("chunks", o.Get("chunks"), false), ""
 }
@@ -94,13 +93,7 @@ func logged(r *importers.Record, o jsontext.Object) call {
 	c.end(o.Get("status"), o)
 	c.answer = receive("response", o.Get("response"), c.failure != nil)
 	route := jsontext.Unquote(jsontext.ParseObject(o.Get("metadata")).Get("user_api_key_request_route"))
-	api := typeOf(o)
-	for _, a := range apis.All {
-		if api == nil && strings.HasSuffix(route, a.Route) {
-			api = a
-		}
-	}
-	c.ask(r, cmp.Or(api, c.answer.api, apis.Chat), o)
+	c.ask(r, cmp.Or(typeOf(o), routed(route), c.answer.api, apis.Chat), o)
 	if jsontext.IsTrue(o.Get("stream")) || jsontext.IsTrue(c.request.Get("stream")) {
 		c.noTokens = "LiteLLM's record of a stream has neither token ids nor logprobs; its chunks have them"
 		if jsontext.Unquote(o.Get("status")) == "failure" {
@@ -170,18 +163,11 @@ func (c *call) ask(r *importers.Record, api *apis.API, o jsontext.Object) {
 	}
 }
 
-const redacted = "redacted-by-litellm"
+const redacted = `"redacted-by-litellm"` // in place of each text
 
 // refuseRedacted refuses a record of which LiteLLM took the texts.
 func refuseRedacted(o jsontext.Object) {
-	texts := [][]byte{o.Get("messages"), jsontext.ParseObject(o.Get("response")).Get("text")}
-	for m := range jsontext.Elements(o.Get("messages")) {
-		texts = append(texts, jsontext.ParseObject(m).Get("content"))
-	}
-	for choice := range jsontext.Elements(jsontext.ParseObject(o.Get("response")).Get("choices")) {
-		texts = append(texts, jsontext.ParseObject(jsontext.ParseObject(choice).Get("message")).Get("content"))
-	}
-	if slices.ContainsFunc(texts, func(v []byte) bool { return jsontext.Unquote(v) == redacted }) {
+	if strings.Contains(string(o.Get("messages"))+string(o.Get("response")), redacted) {
 		must.Fail("LiteLLM redacted its messages (turn_off_message_logging): no turns are left to import")
 	}
 }
@@ -205,7 +191,7 @@ func failureOf(o jsontext.Object) *completion.Failure {
 // spent reads a row of LiteLLM_SpendLogs, which has the request as it came if LiteLLM was told to store it.
 func spent(o jsontext.Object) call {
 	request := o.Get("proxy_server_request")
-	if slices.Contains([]string{"{}", `"{}"`}, jsontext.Compact(request)) {
+	if empty(unpacked(request)) {
 		must.Fail("it has no request: LiteLLM stores them with store_prompts_in_spend_logs")
 	}
 	c := call{times: span(o, "startTime", "endTime"), request: body("proxy_server_request", request), api: typeOf(o)}

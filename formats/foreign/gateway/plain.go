@@ -113,18 +113,13 @@ var prompts = map[*apis.API]string{apis.Chat: "messages", apis.Messages: "messag
 // apiOf returns the API that a request speaks: that of its path, else that of its answer. A prompt without messages
 // tells, too. Of a call that failed, the APIs that are left may read the same of the request: it is one of the first.
 func apiOf(path string, request jsontext.Object, answered *apis.API) *apis.API {
-	route, _, _ := strings.Cut(path, "?")
-	for _, a := range apis.All { // the route of chat completions, which ends in that of completions, comes first
-		if strings.HasSuffix(strings.TrimSuffix(route, "/"), a.Route) {
-			answered = a
-			break
-		}
-	}
+	answered = cmp.Or(routed(path), answered)
 	if answered == nil && path == "" {
 		answered = alike(request)
 	}
 	switch {
 	case answered == nil && path != "":
+		route, _, _ := strings.Cut(path, "?") // keys may follow
 		must.Fail("its path %q is that of no API with an answer of a model", route)
 	case answered == nil:
 		must.Fail("nothing tells which API it speaks: give its path, such as /v1%s or /v1%s",
@@ -133,6 +128,17 @@ func apiOf(path string, request jsontext.Object, answered *apis.API) *apis.API {
 		must.Fail("it is a call of %s, but its request has no %q", answered.Name, prompts[answered])
 	}
 	return answered
+}
+
+// routed returns the API that is called at a path or URL; nil if it is none of these.
+func routed(path string) *apis.API {
+	path, _, _ = strings.Cut(path, "?")
+	for _, a := range apis.All { // the route of chat completions, which ends in that of completions, comes first
+		if strings.HasSuffix(strings.TrimSuffix(path, "/"), a.Route) {
+			return a
+		}
+	}
+	return nil
 }
 
 // alike returns the first of the APIs that can read a request, if they read the same; else nil. An input of texts is that
