@@ -107,8 +107,8 @@ func conversation(r *importers.Record, o, result jsontext.Object) (x importers.I
 		main = append(main, next)
 	}
 	addTokens(r, main, docs, must.Object("agent_result", result.Get("agent_result")).Get("rollout_details"))
-	// The documents of sub-agents are embedded in the agent's first part.
-	agents := slices.Collect(jsontext.Elements(must.List("subagent_trajectories", docs[trajectory].Get("subagent_trajectories"))))
+	embedded := must.List("subagent_trajectories", docs[trajectory].Get("subagent_trajectories"))
+	agents := slices.Collect(jsontext.Elements(embedded)) // documents of sub-agents, which the first part embeds
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		switch d := docs[name]; {
 		case slices.Contains(main, name):

@@ -50,7 +50,8 @@ func readResult(row *formats.Trajectory, o jsontext.Object) {
 		all := slices.Collect(jsontext.Elements(must.List("messages", t.Get("messages"))))
 		n := len(all) - 1
 		if roleOf(t) != roles[0] && n > 0 && string(jsontext.ParseObject(all[n]).Get("role")) == `"assistant"` {
-			s.add(jsontext.Object{{Key: "request_messages", Raw: value.Join(all[:n])}, {Key: "response_message", Raw: all[n]}}, tokens{})
+			s.add(jsontext.Object{{Key: "request_messages", Raw: value.Join(all[:n])},
+				{Key: "response_message", Raw: all[n]}}, tokens{})
 		} else {
 			s.walk("", value.Messages("messages", t.Get("messages"))) // it names the calls of the last answer
 		}
@@ -64,12 +65,13 @@ func readResult(row *formats.Trajectory, o jsontext.Object) {
 // own reads the tokens of a call that has them itself. Where nothing trains, zeros for all
 // logprobs are the recorder's filling.
 func own(o jsontext.Object, trains bool) tokens {
-	t := tokens{prompt: must.IDs("prompt_token_ids", o.Get("prompt_token_ids")),
-		sampled: must.IDs("completion_token_ids", o.Get("completion_token_ids")), mask: must.IDs("loss_mask", o.Get("loss_mask")),
-		logprobs: must.Logprobs("per_token_logps", o.Get("per_token_logps")), trains: trains}
-	if n, all := len(t.prompt), len(t.prompt)+len(t.sampled); t.mask != nil {
-		if len(t.mask) != all {
-			must.Fail("%d prompt_token_ids and %d completion_token_ids, but loss_mask has %d values", n, all-n, len(t.mask))
+	t := tokens{trains: trains, mask: must.IDs("loss_mask", o.Get("loss_mask"))}
+	t.prompt = must.IDs("prompt_token_ids", o.Get("prompt_token_ids"))
+	t.sampled = must.IDs("completion_token_ids", o.Get("completion_token_ids"))
+	t.logprobs = must.Logprobs("per_token_logps", o.Get("per_token_logps"))
+	if n, s := len(t.prompt), len(t.sampled); t.mask != nil {
+		if len(t.mask) != n+s {
+			must.Fail("%d prompt_token_ids and %d completion_token_ids, but loss_mask has %d values", n, s, len(t.mask))
 		}
 		outside(t.mask, 0, n)
 		t.mask = t.mask[n:]
