@@ -120,15 +120,9 @@ func (h *hasher) digest(t *formats.Trajectory, n int, tools string) string {
 // tokens adds the tokens of the first n messages, and of the prompt of the next.
 func (h *hasher) tokens(t *formats.Trajectory, n int) {
 	for i := range t.Messages[:min(n+1, len(t.Messages))] {
-		all := [][]int32{t.Messages[i].PromptDeltaIDs, t.Messages[i].TokenIDs}
-		if i == n {
-			all = all[:1]
-		}
-		for _, ids := range all {
+		for _, ids := range [][]int32{t.Messages[i].PromptDeltaIDs, t.Messages[i].TokenIDs}[:1+min(n-i, 1)] {
 			h.buf = binary.LittleEndian.AppendUint32(h.buf, uint32(len(ids)))
-			for _, id := range ids {
-				h.buf = binary.LittleEndian.AppendUint32(h.buf, uint32(id))
-			}
+			h.buf, _ = binary.Append(h.buf, binary.LittleEndian, ids) // numbers always have a form
 		}
 	}
 }

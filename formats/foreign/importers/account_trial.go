@@ -20,7 +20,7 @@ type trial struct {
 // trajectories, and Add said that it is fresh.
 func (a *Account) Try(f *Format, r *Record) {
 	record := *r
-	record.Room, record.Losses, record.Withheld, record.LeftOut, record.Kept = nil, nil, 0, nil, nil
+	record.Room, record.Losses, record.Withheld, record.taken = nil, nil, 0, 0
 	t := &trial{format: f, record: record, whole: func(part []byte) []byte { return part }}
 	if t.want = f.Convert(record); t.want.Err == nil {
 		a.trying = t
@@ -76,7 +76,7 @@ func (t *trial) differs(text []byte) use {
 			return read
 		}
 	}
-	if got.taken()-int64(got.Withheld) != t.want.taken()-int64(t.want.Withheld) {
+	if got.taken-got.Withheld != t.want.taken-t.want.Withheld {
 		is |= ofUsers
 	}
 	if is == 0 && !slices.Equal(got.Losses, t.want.Losses) {

@@ -33,7 +33,9 @@ func (p *Parsed) Convert(f *Format) {
 	if paths := p.paths(); f.Columns && paths != nil {
 		p.Data = lift(p.Data, paths)
 	}
-	p.log = f.Log
+	if p.log = f.Log; p.log {
+		p.LeftOut, p.Kept = map[string]int64{}, map[string]bool{}
+	}
 	if p.Items, p.Err = f.Parse(&p.Record); p.Err != nil {
 		p.Items = nil
 		return

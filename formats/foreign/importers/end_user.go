@@ -20,37 +20,22 @@ var endUsers = strings.Fields(`
 	xforwardedfor macaddress
 	homeaddress postaladdress streetaddress billingaddress shippingaddress`)
 
-// people are names of which all that follows after a dot is about an end user, as in user.roles.
-var people = []string{"user", "usr", "enduser", "customer"}
-
-// aboutUser is what the name of a member says about an end user.
-type aboutUser uint8
-
-const (
-	aboutNobody aboutUser = iota
-	aboutUsers            // if it is a list
-	aboutOne
-)
-
-// ofEndUser finds what names say about end users. Ids of sessions are nobody's.
-var ofEndUser = jsontext.NewNames(func(name string) aboutUser {
-	words, about := jsontext.Words(name), aboutNobody
+// ofEndUser reports whether a name is that of a member about an end user, as is all that follows after
+// a user and a dot, as in user.roles. Ids of sessions are nobody's.
+var ofEndUser = jsontext.NewNames(func(name string) bool {
+	words, is := jsontext.Words(name), false
 	for i := range words {
-		switch last := strings.Join(words[i:], ""); {
-		case last == "sessionid":
-			return aboutNobody
-		case slices.Contains(endUsers, last), last == "address" && i == 0:
-			about = aboutOne
-		case slices.Contains(endUsers, strings.TrimSuffix(strings.TrimSuffix(last, "s"), "e")):
-			about = max(about, aboutUsers)
+		last := strings.Join(words[i:], "")
+		if last == "sessionid" {
+			return false
 		}
+		one := strings.TrimSuffix(strings.TrimSuffix(last, "s"), "e")
+		is = is || slices.Contains(endUsers, last) || slices.Contains(endUsers, one) || last == "address" && i == 0
 	}
 	parts := strings.Split(name, ".")
-	ofPeople := func(part string) bool { return slices.Contains(people, squash(part)) }
-	if slices.ContainsFunc(parts[:len(parts)-1], ofPeople) {
-		about = aboutOne
-	}
-	return about
+	return is || slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool {
+		return slices.Contains([]string{"user", "usr", "enduser", "customer"}, squash(part))
+	})
 })
 
 // squash returns a name as names are compared: without case and separators.
@@ -63,69 +48,39 @@ type scope struct {
 }
 
 // below returns the scope within a member, and whether it holds an end user's id, name or address: then it
-// is left out, unless it or something within is kept.
+// is left out, unless it or something within is kept. What is empty, null or a bool says nothing.
 func (r *Record) below(at scope, name string, v []byte) (below scope, named bool) {
-	if name = at.before + name; !r.log || at.kept || !private(name, v) {
+	name = at.before + name
+	switch string(v) {
+	case `""`, "{}", "[]", "null", "true", "false":
 		return scope{kept: at.kept}, false
 	}
-	if r.keeps(name) {
-		return scope{kept: true}, true
+	if !r.log || at.kept || !ofEndUser.Of(name) {
+		return scope{kept: at.kept}, false
 	}
-	within := func(keep string) bool {
-		return v[0] == '{' && strings.HasPrefix(keep, strings.TrimPrefix(name, "request.")+".")
+	if r.Options == nil {
+		return scope{}, true
 	}
-	if r.Options != nil && slices.ContainsFunc(r.Keep, within) {
+	within := strings.TrimPrefix(name, "request.") + "."
+	if below.kept = r.keeps(name); !below.kept && v[0] == '{' && slices.ContainsFunc(r.Keep, func(keep string) bool { return strings.HasPrefix(keep, within) }) {
 		below.before = name + "."
 	}
 	return below, true
 }
 
-// private reports whether a member holds an end user's id, name or address.
-func private(name string, v []byte) bool {
-	if len(v) == len(`""`) || strings.IndexByte("ntf", v[0]) >= 0 { // what is empty, null or a bool says nothing
-		return false
-	}
-	about := ofEndUser.Of(name)
-	return about == aboutOne || about == aboutUsers && v[0] == '['
-}
-
 // keeps reports whether the user keeps a member. A kept name stands for the members with that name or
 // with one that has it between dots.
-func (r *Record) keeps(name string) bool {
-	if r.Options == nil {
-		return false
-	}
-	var all []string
+func (r *Record) keeps(name string) (kept bool) {
 	parts := strings.Split(name, ".")
 	for from := range parts {
-		for to := from; to < len(parts); to++ {
-			all = append(all, squash(strings.Join(parts[from:to+1], ".")))
-		}
-	}
-	kept := false
-	for _, keep := range r.Keep {
-		if slices.Contains(all, squash(keep)) {
-			if kept = true; r.Kept == nil {
-				r.Kept = map[string]bool{}
+		for to := from + 1; to <= len(parts); to++ {
+			part := squash(strings.Join(parts[from:to], "."))
+			for _, keep := range r.Keep {
+				if part == squash(keep) {
+					r.Kept[keep], kept = true, true
+				}
 			}
-			r.Kept[keep] = true
 		}
 	}
 	return kept
-}
-
-// leave counts a member that is left out.
-func (r *Record) leave(name string) {
-	if r.LeftOut == nil {
-		r.LeftOut = map[string]int64{}
-	}
-	r.LeftOut[strings.Clone(name)]++
-}
-
-// taken returns how many members are not in the rows, for whatever reason.
-func (r *Record) taken() (n int64) {
-	for _, of := range r.LeftOut {
-		n += of
-	}
-	return n + int64(r.Withheld)
 }

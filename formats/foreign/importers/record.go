@@ -26,7 +26,8 @@ type Record struct {
 	LeftOut  map[string]int64 // of a log: members with an end user's id, name or address, by name
 	Kept     map[string]bool  // names of Options.Keep under which something was kept
 
-	log bool // see Format.Log
+	log   bool // see Format.Log
+	taken int  // members that were left out, for whatever reason
 }
 
 // Loss is a part of a record that a trajectory has no place for.

@@ -2,6 +2,7 @@ package importers
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -29,11 +30,11 @@ func (r *Record) withhold(x *Item) {
 }
 
 func (r *Record) withholdIn(text *string, at scope) {
-	v, before := formats.Bytes(*text), r.taken()
+	v, before := formats.Bytes(*text), r.taken
 	if !r.hides(v, at) {
 		return
 	}
-	if out := r.open(nil, v, maxWithin, at); r.taken() > before {
+	if out := r.open(nil, v, maxWithin, at); r.taken > before {
 		*text = string(out)
 	}
 }
@@ -45,7 +46,7 @@ func (r *Record) hides(v []byte, at scope) bool {
 		next := jsontext.Space(v, end)
 		if next < len(v) && v[next] == ':' {
 			name := formats.Text(jsontext.Key(v[i:end]))
-			if secret.Names(name) || r.log && ofEndUser.Of(at.before+name) != aboutNobody {
+			if secret.Names(name) || r.log && ofEndUser.Of(at.before+name) {
 				return true
 			}
 		} else if isText(v[i:end]) && r.hides(formats.Bytes(jsontext.Unquote(v[i:end])), at) {
@@ -75,10 +76,12 @@ func (r *Record) open(b, v []byte, depth int, at scope) []byte {
 			below, named := r.below(at, name, inner)
 			switch {
 			case named && !below.kept && below.before == "":
-				r.leave(name)
+				r.LeftOut[strings.Clone(name)]++
+				r.taken++
 				continue
 			case !named && secret.Member(name, inner) && !(name == "token" && bytes.Contains(v, []byte(`"logprob"`))):
 				r.Withheld++
+				r.taken++
 				continue
 			}
 			if len(b) > first {
@@ -97,9 +100,9 @@ func (r *Record) open(b, v []byte, depth int, at scope) []byte {
 		}
 		return append(b, ']')
 	case isText(v):
-		before := r.taken()
+		before := r.taken
 		if inner := []byte(jsontext.Unquote(v)); jsontext.Valid(inner) {
-			if out := r.open(nil, inner, depth-1, at); r.taken() > before {
+			if out := r.open(nil, inner, depth-1, at); r.taken > before {
 				return append(b, Quote(string(out))...)
 			}
 		}
