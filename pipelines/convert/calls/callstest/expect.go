@@ -88,6 +88,7 @@ func lacksCalls(r *Recorded, loose bool) bool {
 // just that answer: a clock that was wrong would look alike.
 func seemsLate(r *Recorded) bool {
 	x, todo := expect([]*Recorded{r}, r.Calls)
+	x.loose = true
 	return slices.ContainsFunc(todo, func(a asking) bool {
 		return slices.ContainsFunc(a.ends.path(), func(n *node) bool { return !n.Sampled && len(x.givers(&a, n)) > 0 })
 	})
