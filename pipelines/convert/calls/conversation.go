@@ -50,8 +50,8 @@ func (c *Conversation) Item() (item importers.Item, differ []string, err error) 
 	b := builder{of: c}
 	for k, call := range c.Calls {
 		b.endUntil(call.linked.Began)
-		if i := slices.Index(b.open, call.linked.Parent-1); i >= 0 { // whatever its time: its answer is known
-			b.end(i)
+		if parent := call.linked.Parent - 1; slices.Contains(b.open, parent) { // whatever its time: its answer is known
+			b.end(parent)
 		}
 		b.begin(call)
 		b.open = append(b.open, k)
@@ -64,13 +64,8 @@ func (c *Conversation) Item() (item importers.Item, differ []string, err error) 
 func (b *builder) endUntil(at int64) {
 	ended := func(k int) int64 { return max(b.of.Calls[k].Item.Row.FinishedAt, b.of.Calls[k].linked.Began) }
 	for len(b.open) > 0 {
-		next := 0
-		for i, k := range b.open {
-			if ended(k) < ended(b.open[next]) {
-				next = i
-			}
-		}
-		if ended(b.open[next]) > at {
+		next := slices.MinFunc(b.open, func(x, y int) int { return cmp.Compare(ended(x), ended(y)) })
+		if ended(next) > at {
 			return
 		}
 		b.end(next)
@@ -96,9 +91,8 @@ func (b *builder) begin(c *Call) {
 }
 
 // end ends an open call.
-func (b *builder) end(i int) {
-	k := b.open[i]
-	b.open = slices.Delete(b.open, i, i+1)
+func (b *builder) end(k int) {
+	b.open = slices.DeleteFunc(b.open, func(open int) bool { return open == k })
 	b.clock++
 	b.last = k
 	c := b.of.Calls[k]
@@ -126,7 +120,6 @@ func (b *builder) item() (item importers.Item, differ []string, err error) {
 	}
 	index := b.indexes(t)
 	t.Messages, t.Candidates = tree.SplitAlternatives(b.tree.Messages, t.Calls)
-	t.ExampleID = first.Row.ExampleID
 	differ = b.agree(t)
 	t.Metadata = b.metadata(t, index)
 	var times importers.Times
@@ -146,19 +139,17 @@ func (b *builder) item() (item importers.Item, differ []string, err error) {
 
 // indexes returns where each message of the tree is in the row; -1 for those that become candidates.
 func (b *builder) indexes(t *formats.Trajectory) []int {
-	index, n := make([]int, len(b.tree.Messages)), 0
-	aside := tree.Unchosen(b.tree.Messages, t.Calls)
+	index, n, aside := make([]int, len(b.tree.Messages)), 0, tree.Unchosen(b.tree.Messages, t.Calls)
 	for i := range index {
-		if index[i] = n; has(aside, i) {
+		if _, is := aside[i]; is {
 			index[i] = -1
 			continue
 		}
+		index[i] = n
 		n++
 	}
 	return index
 }
-
-func has(m map[int]int, i int) bool { _, has := m[i]; return has }
 
 // answer adds what belongs to the answer of a call, and is not in its message.
 func (b *builder) answer(t *formats.Trajectory, k int) {

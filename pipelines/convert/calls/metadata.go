@@ -2,9 +2,11 @@ package calls
 
 import (
 	"bytes"
-	"reflect"
+	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -17,33 +19,47 @@ const (
 	fieldMissing  = "missing_call"   // the calls before and after which one is missing
 )
 
+// ofAll names what each call may say of the whole trajectory.
+var ofAll = [...]string{"reward", "rewards", "example_id", "example"}
+
+// saysOfAll returns that as JSON, nothing for what it does not say.
+func saysOfAll(t *formats.Trajectory) (out [len(ofAll)][]byte) {
+	if t.Reward != nil {
+		out[0] = strconv.AppendFloat(nil, *t.Reward, 'g', -1, 64)
+	}
+	if len(t.Rewards) > 0 {
+		out[1], _ = json.Marshal(t.Rewards)
+	}
+	if t.ExampleID != "" {
+		out[2] = importers.Quote(t.ExampleID)
+	}
+	out[3] = []byte(t.Example)
+	return out
+}
+
 // agree sets what all calls that say it say equally, and returns what they contradict each other in.
 func (b *builder) agree(t *formats.Trajectory) (differ []string) {
-	for _, c := range b.of.Calls {
+	says := make([][len(ofAll)][]byte, len(b.of.Calls))
+	for k, c := range b.of.Calls {
 		row := &c.Item.Row
-		if row.Reward != nil && t.Reward == nil {
-			t.Reward = row.Reward
-		}
-		if len(row.Rewards) > 0 && t.Rewards == nil {
+		t.Reward, t.ExampleID, t.Example = cmp.Or(t.Reward, row.Reward), cmp.Or(t.ExampleID, row.ExampleID), cmp.Or(t.Example, row.Example)
+		if len(t.Rewards) == 0 {
 			t.Rewards = row.Rewards
 		}
+		says[k] = saysOfAll(row)
 	}
-	is := func(what string, ok func(row *formats.Trajectory) bool) bool {
-		if !slices.ContainsFunc(b.of.Calls, func(c *Call) bool { return !ok(&c.Item.Row) }) {
-			return true
+	for i, first := range saysOfAll(t) {
+		for k := range says {
+			if v := says[k][i]; len(v) > 0 && string(v) != string(first) {
+				differ = append(differ, strings.ReplaceAll(ofAll[i], "_", " "))
+				break
+			}
 		}
-		differ = append(differ, what)
-		return false
 	}
-	same := is("reward", func(row *formats.Trajectory) bool { return row.Reward == nil || *row.Reward == *t.Reward })
-	if same = is("rewards", func(row *formats.Trajectory) bool {
-		return len(row.Rewards) == 0 || reflect.DeepEqual(row.Rewards, t.Rewards)
-	}) && same; !same {
+	if slices.Contains(differ, "reward") || slices.Contains(differ, "rewards") {
 		t.Reward, t.Rewards = nil, nil
 	}
-	is("example id", func(row *formats.Trajectory) bool { return row.ExampleID == t.ExampleID })
-	t.Example = b.of.Calls[0].Item.Row.Example
-	if !is("example", func(row *formats.Trajectory) bool { return row.Example == t.Example }) {
+	if slices.Contains(differ, "example") {
 		t.Example = ""
 	}
 	return differ
@@ -63,57 +79,46 @@ func (b *builder) metadata(t *formats.Trajectory, index []int) string {
 		other := func(o jsontext.Object) bool { return string(o.Get(m.Key)) != string(m.Raw) }
 		common[m.Key] = !slices.ContainsFunc(members, other)
 	}
-	own := make([]importers.Metadata, len(calls))
-	var before, after [][]byte
+	is := saysOfAll(t)
+	list, some := make([][]byte, len(calls)), false
+	var gaps [2][][]byte // calls before which, and after which one is missing
 	for k, c := range calls {
+		var own importers.Metadata
 		row := &c.Item.Row
 		if row.TrajectoryID != "" {
-			own[k].Add("id", importers.Quote(row.TrajectoryID))
+			own.Add("id", importers.Quote(row.TrajectoryID))
 		}
 		if row.StartedAt != 0 {
-			own[k].Add("started_at", strconv.AppendInt(nil, row.StartedAt, 10))
+			own.Add("started_at", strconv.AppendInt(nil, row.StartedAt, 10))
 		}
-		if row.Reward != nil && t.Reward == nil {
-			own[k].Add("reward", strconv.AppendFloat(nil, *row.Reward, 'g', -1, 64))
+		for i, v := range saysOfAll(row) {
+			if string(v) != string(is[i]) {
+				own.Add(ofAll[i], v)
+			}
 		}
-		if row.ExampleID != t.ExampleID {
-			own[k].Add("example_id", importers.Quote(row.ExampleID))
-		}
-		if t.Example == "" {
-			own[k].Add("example", []byte(row.Example))
-		}
-		if c.linked.Flags&afterGap != 0 {
-			before = append(before, strconv.AppendInt(nil, int64(k), 10))
-		}
-		if c.linked.Flags&beforeGap != 0 {
-			after = append(after, strconv.AppendInt(nil, int64(k), 10))
+		for i, flag := range []uint64{afterGap, beforeGap} {
+			if c.linked.Flags&flag != 0 {
+				gaps[i] = append(gaps[i], strconv.AppendInt(nil, int64(k), 10))
+			}
 		}
 		for _, m := range members[k] {
 			switch {
 			case m.Key == fieldMessages:
-				b.fields(k, m.Raw, index, &all, &own[k])
+				b.fields(k, m.Raw, index, &all, &own)
 			case !common[m.Key]:
-				own[k].Add(m.Key, m.Raw)
+				own.Add(m.Key, m.Raw)
 			case k == 0:
 				all.Add(m.Key, m.Raw)
 			}
 		}
-	}
-	list := make([][]byte, len(own))
-	some := false
-	for k := range own {
-		text := own[k].String()
-		some = some || text != ""
-		if list[k] = []byte(text); text == "" {
-			list[k] = []byte("{}")
-		}
+		text := own.String()
+		list[k], some = []byte(cmp.Or(text, "{}")), some || text != ""
 	}
 	if some {
 		all.Add(fieldCalls, array(list))
 	}
-	if len(before)+len(after) > 0 {
-		all.Add(fieldMissing,
-			jsontext.Object{{Key: "before", Raw: array(before)}, {Key: "after", Raw: array(after)}}.Bytes())
+	if len(gaps[0])+len(gaps[1]) > 0 {
+		all.Add(fieldMissing, jsontext.Object{{Key: "before", Raw: array(gaps[0])}, {Key: "after", Raw: array(gaps[1])}}.Bytes())
 	}
 	return all.String()
 }
@@ -138,12 +143,12 @@ func (b *builder) fields(k int, raw []byte, index []int, all, own *importers.Met
 				continue
 			}
 			at := place{index[nodes[i]], string(field)}
-			if before, said := b.said[at]; !said {
-				b.said[at] = string(v)
-				all.OfMessage(at.message, at.field, v)
-			} else if before != string(v) {
-				own.OfMessage(i, string(field), v)
+			if before := cmp.Or(b.said[at], string(v)); before != string(v) {
+				own.OfMessage(i, at.field, v)
+				continue
 			}
+			b.said[at] = string(v)
+			all.OfMessage(at.message, at.field, v)
 		}
 	}
 }
