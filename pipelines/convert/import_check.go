@@ -41,8 +41,8 @@ type check struct {
 	nulls    int64            // that were left out
 
 	joiner *calls.Joiner // nil if no calls are merged
-	merged Merged
-	night  *night // nil unless only what is new is imported
+	merged *Merged       // as of the end of reading
+	night  *night        // nil unless only what is new is imported
 
 	lastGroup string
 	last      struct { // what it is the id of
@@ -260,5 +260,5 @@ func (c *check) report() (Source, error) {
 	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken,
 		Losses: c.losses, Redacted: c.redacted, Nulls: c.nulls,
 		Withheld: c.withheld, LeftOut: c.leftOut, Unkept: c.unkept,
-		Merged: c.merged.known(), Members: c.account.Members(c.o.ShowValues)}, err
+		Merged: c.merged, Members: c.account.Members(c.o.ShowValues)}, err
 }

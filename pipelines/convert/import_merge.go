@@ -94,6 +94,7 @@ func (c *check) join(call *calls.Call) error {
 // merge passes the trajectories on that the calls are parts of.
 func (c *check) merge(ctx context.Context, add func(context.Context, *row) error) error {
 	h := &hasher{}
+	c.merged = &Merged{Differ: map[string]Differing{}}
 	for v, err := range c.joiner.Conversations(ctx) {
 		now, late := true, false
 		if err == nil && c.night != nil {
@@ -141,7 +142,9 @@ func (c *check) conversation(ctx context.Context, v *calls.Conversation, h *hash
 		tooLate(r)
 	}
 	for _, what := range differ {
-		c.merged.differs(what, at.File+": "+record.At())
+		d := cmp.Or(c.merged.Differ[what], Differing{First: at.File + ": " + record.At()})
+		d.Trajectories++
+		c.merged.Differ[what] = d
 	}
 	if v.Resampled {
 		c.merged.First = cmp.Or(c.merged.First, v.Calls[0].By)
@@ -152,8 +155,8 @@ func (c *check) conversation(ctx context.Context, v *calls.Conversation, h *hash
 // Merged describes what became of calls, of the whole source.
 type Merged struct {
 	calls.Counts
-	Differ map[string]*Differing `json:"differ,omitempty"`          // by what the trajectories then do not have
-	First  string                `json:"first_resampled,omitempty"` // of the values that Counts.Resampled counts
+	Differ map[string]Differing `json:"differ,omitempty"`          // by what the trajectories then do not have
+	First  string               `json:"first_resampled,omitempty"` // of the values that Counts.Resampled counts
 }
 
 // Differing counts trajectories of the shard whose calls contradict each other.
@@ -162,27 +165,9 @@ type Differing struct {
 	First        string `json:"first"` // place of a call of the first
 }
 
-func (m *Merged) differs(what, at string) {
-	if m.Differ == nil {
-		m.Differ = map[string]*Differing{}
-	}
-	if m.Differ[what] == nil {
-		m.Differ[what] = &Differing{First: at}
-	}
-	m.Differ[what].Trajectories++
-}
-
-// known returns m; nil if no calls were merged.
-func (m *Merged) known() *Merged {
-	if m.Calls == 0 {
-		return nil
-	}
-	return m
-}
-
 // facts adds the counts, which are of all shards.
 func (m *Merged) facts(facts map[string]float64) {
-	if m.Calls > 0 {
+	if m != nil {
 		facts[factMergedCalls], facts[factAmbiguous] = float64(m.Calls), float64(m.Ambiguous)
 		facts[factCopies], facts[factTries], facts[factGaps] = float64(m.Copies), float64(m.Tries), float64(m.Gaps)
 	}

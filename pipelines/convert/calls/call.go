@@ -28,8 +28,7 @@ type Call struct {
 	Own  Digest          // of its id, else of its times, request, answer and ResponseID: equal in all its copies and tries
 	At   validate.Source // where it was read
 
-	meta   meta   // what links it
-	linked linked // in a conversation
+	meta meta // what links it
 }
 
 // New returns the call that an item is. What its prompt repeats of earlier calls becomes input. An error says
@@ -137,7 +136,7 @@ func (c *Call) split() (prompt, choices []formats.Message) {
 
 // both returns the one call that two copies are: with the tokens of that which has them, and all else of the other.
 func (c *Call) both(other *Call) *Call {
-	if c.linked.Flags&exact == 0 {
+	if c.meta.Flags&exact == 0 {
 		c, other = other, c
 	}
 	_, from := c.split()
@@ -151,7 +150,7 @@ func (c *Call) both(other *Call) *Call {
 	meta := jsontext.ParseObject([]byte(t.Metadata))
 	meta.Drop("no_tokens")
 	t.Metadata = string(meta.Bytes())
-	other.linked = c.linked
+	other.Own, other.meta = c.Own, c.meta
 	return other
 }
 

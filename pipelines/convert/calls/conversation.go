@@ -49,8 +49,8 @@ type builder struct {
 func (c *Conversation) Item() (item importers.Item, differ []string, err error) {
 	b := builder{of: c}
 	for k, call := range c.Calls {
-		b.endUntil(call.linked.Began)
-		if parent := call.linked.Parent - 1; slices.Contains(b.open, parent) { // whatever its time: its answer is known
+		b.endUntil(call.meta.Began)
+		if parent := call.meta.Parent - 1; slices.Contains(b.open, parent) { // whatever its time: its answer is known
 			b.end(parent)
 		}
 		b.begin(call)
@@ -62,7 +62,7 @@ func (c *Conversation) Item() (item importers.Item, differ []string, err error) 
 
 // endUntil ends the calls that end at a time or before it.
 func (b *builder) endUntil(at int64) {
-	ended := func(k int) int64 { return max(b.of.Calls[k].Item.Row.FinishedAt, b.of.Calls[k].linked.Began) }
+	ended := func(k int) int64 { return max(b.of.Calls[k].Item.Row.FinishedAt, b.of.Calls[k].meta.Began) }
 	for len(b.open) > 0 {
 		next := slices.MinFunc(b.open, func(x, y int) int { return cmp.Compare(ended(x), ended(y)) })
 		if ended(next) > at {
@@ -86,7 +86,7 @@ func (b *builder) begin(c *Call) {
 	}
 	call := t.Calls[0]
 	call.Tools = chat.AddToolSet(&b.row.ToolSets, chat.ToolSet(t, call.Tools))
-	call.Attempts = max(call.Attempts, c.linked.Attempts)
+	call.Attempts = max(call.Attempts, int32(c.meta.Tries))
 	b.row.Calls = append(b.row.Calls, call)
 }
 
@@ -173,7 +173,7 @@ func (b *builder) conclude(t *formats.Trajectory) {
 	c := b.of.Calls[b.last]
 	row := &c.Item.Row
 	switch call := &t.Calls[b.last]; {
-	case b.of.Class != "" && c.linked.Flags&contradicts != 0:
+	case b.of.Class != "" && c.meta.Flags&contradicts != 0:
 		importers.Fail(t, b.of.Class, "the log has several different answers under its id")
 	case b.of.Class != "":
 		importers.Fail(t, b.of.Class,

@@ -119,15 +119,15 @@ func (j *Joiner) link(ctx context.Context, to *spill.Sorter) error {
 	return runs(ctx, alike, partitionBytes, func(all []*meta) error {
 		p := partition{byTime: j.o.ByTime && all[0].By == Digest{}, calls: all}
 		p.link()
-		return p.emit(&j.counts, func(m *meta, key []byte, l *linked) error {
+		return p.emit(func(m *meta, key []byte) error {
 			if m.Beside != 0 {
-				other := *l
+				other := *m
 				other.Flags &^= exact
 				if err := to.Add(number(nil, m.Beside-1), spill.Append(slices.Clone(key), &other)); err != nil {
 					return err
 				}
 			}
-			return to.Add(number(nil, m.N), spill.Append(key, l))
+			return to.Add(number(nil, m.N), spill.Append(key, m))
 		})
 	})
 }
@@ -208,26 +208,33 @@ func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield f
 		if c == nil {
 			key = append(key[:0], x.Key[:conversationBytes]...)
 			c = &Conversation{ID: hex.EncodeToString(key[8:24]), train: j.o.Train}
+			j.counts.Conversations++
 		}
 		var call struct { // as Add and link wrote it
-			Linked linked
-			Item   importers.Item
-			By     string
-			At     validate.Source
+			Meta meta
+			Item importers.Item
+			By   string
+			At   validate.Source
 		}
 		spill.Decode(x.Value, &call)
-		flags := call.Linked.Flags
-		if flags&ambiguous != 0 {
-			c.Class = outcomes.FailAmbiguousMerge
-		}
 		c.Size += len(x.Value)
-		c.Gap, c.Resampled = c.Gap || flags&afterGap != 0, c.Resampled || flags&resampled != 0
-		next := &Call{Item: call.Item, By: call.By, At: call.At, linked: call.Linked}
+		next := &Call{Item: call.Item, By: call.By, Own: call.Meta.Own, At: call.At, meta: call.Meta}
 		if k := len(c.Calls) - 1; k >= 0 && binary.BigEndian.Uint64(x.Key[conversationBytes:]) == uint64(k) {
 			c.Calls[k] = c.Calls[k].both(next)
 			continue
 		}
-		c.Calls = append(c.Calls, next)
+		if c.Calls = append(c.Calls, next); call.Meta.Flags&ambiguous != 0 {
+			c.Class = outcomes.FailAmbiguousMerge
+			j.counts.Ambiguous++
+		}
+		if call.Meta.Flags&afterGap != 0 {
+			c.Gap = true
+			j.counts.Gaps++
+		}
+		if call.Meta.Flags&resampled != 0 {
+			c.Resampled = true
+			j.counts.Resampled++
+		}
 	}
 	if c != nil {
 		yield(c, nil)

@@ -3,6 +3,8 @@ package calls
 import (
 	"cmp"
 	"slices"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
 // What the flags of a call say.
@@ -24,7 +26,8 @@ type meta struct {
 	Own, By      Digest // By of the field's value; zero for none
 	Content      uint64 // of request and answer
 	Whole, Size  uint64 // of the row: a digest, and bytes
-	Began, Ended int64  // in microseconds: the first try; 0 unknown
+	Began, Ended int64  // in microseconds: the first try; 0 unknown; then not before the call whose answer it continues
+	Parent       int    // 1 + the place in the conversation of that call; 0 for none
 	Flags, Tries uint64
 	Beside       uint64 // 1 + N of a copy that has what is known of the call, but no tokens; 0 for none
 	Prompt       uint64 // messages
@@ -81,30 +84,18 @@ func (j *Joiner) once(all []*meta) []*meta {
 	}
 	if m := kept[0]; len(kept) == 1 && m.Flags&named != 0 && len(failures) > 0 {
 		times := map[[2]int64]bool{{m.Began, m.Ended}: true}
+		began := importers.Times{Began: m.Began}
 		for _, f := range failures {
-			if f.Ended > 0 {
+			if began.Add(f.Began); f.Ended > 0 {
 				times[[2]int64{f.Began, f.Ended}] = true
 			}
-			if f.Began > 0 {
-				m.Began = min(m.Began, f.Began)
-			}
 		}
-		if n := len(times); n > 1 {
-			m.Tries = uint64(n)
-			j.counts.Tries += int64(n) - 1
-			j.counts.Copies -= int64(n) - 1
-		}
+		m.Began, m.Tries = began.Began, uint64(len(times))
+		j.counts.Tries += int64(m.Tries) - 1
+		j.counts.Copies -= int64(m.Tries) - 1
 	}
 	j.counts.Copies += int64(len(all) - len(kept))
 	return kept
-}
-
-// linked says what became of a call.
-type linked struct {
-	Flags    uint64
-	Began    int64 // not before the call whose answer it continues
-	Attempts int32
-	Parent   int // 1 + the place in the conversation of the call whose answer it continues; 0 for none
 }
 
 // conversationBytes of a linked call's key are the same for the calls of a conversation: when it began, its

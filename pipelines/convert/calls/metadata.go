@@ -97,7 +97,7 @@ func (b *builder) metadata(t *formats.Trajectory, index []int) string {
 			}
 		}
 		for i, flag := range []uint64{afterGap, beforeGap} {
-			if c.linked.Flags&flag != 0 {
+			if c.meta.Flags&flag != 0 {
 				gaps[i] = append(gaps[i], strconv.AppendInt(nil, int64(k), 10))
 			}
 		}

@@ -76,17 +76,18 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 // of the other's to: of the value that names their attempt, else of the messages up to each answer in the
 // prompt, and up to an answer of the call in each form in which clients send it back.
 func (c *Call) Links() (from, to []Digest) {
-	c.digest()
+	of := *c // what became of the call stays
+	of.digest()
 	if c.By != "" {
-		return []Digest{c.meta.By}, []Digest{c.meta.By}
+		return []Digest{of.meta.By}, []Digest{of.meta.By}
 	}
-	path := number(nil, c.meta.First.Hi, c.meta.First.Lo)
-	for _, s := range c.meta.Steps {
+	path := number(nil, of.meta.First.Hi, of.meta.First.Lo)
+	for _, s := range of.meta.Steps {
 		path = number(path, s.Returned)
 		from = append(from, Digest(xxh3.Hash128(path)))
 		path = number(path, s.Between)
 	}
-	for _, said := range c.meta.Said {
+	for _, said := range of.meta.Said {
 		for _, returned := range said[1:] {
 			to = append(to, Digest(xxh3.Hash128(number(path, returned))))
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
 // partition links calls that may be of one conversation: those with one value of the field, or whose
@@ -31,6 +33,7 @@ type node struct {
 	lacks    []lack // after that answer
 	goneOn   bool   // a call continues it
 	began    int64
+	place    int  // 1 + its index in the tree
 	fromRoot bool // no answer comes before it
 }
 
@@ -190,8 +193,8 @@ func (p *partition) divide(i int) {
 	}
 }
 
-// emit passes on where each call belongs: the key of its place, and what became of it.
-func (p *partition) emit(counts *Counts, use func(m *meta, key []byte, l *linked) error) error {
+// emit passes on where each call belongs: the key of its place, and the calls with what became of them.
+func (p *partition) emit(use func(m *meta, key []byte) error) error {
 	trees := make([][]int32, p.trees)
 	for i := range p.nodes {
 		n := &p.nodes[i]
@@ -200,37 +203,29 @@ func (p *partition) emit(counts *Counts, use func(m *meta, key []byte, l *linked
 		}
 		trees[n.tree] = append(trees[n.tree], int32(i))
 	}
-	place := make([]int, len(p.nodes))
 	for _, of := range trees {
 		if len(of) == 0 {
 			continue
 		}
 		var ids []byte
-		var began int64
+		var times importers.Times
 		for _, i := range of {
 			m := p.calls[i]
 			if ids = number(ids, m.Own.Hi, m.Own.Lo); m.Flags&contradicts != 0 {
 				ids = number(ids, m.Content)
 			}
-			if m.Began > 0 && (began == 0 || m.Began < began) {
-				began = m.Began
-			}
-			counts.Ambiguous += int64(m.Flags / ambiguous % 2)
-			counts.Gaps += int64(m.Flags / afterGap % 2)
-			counts.Resampled += int64(m.Flags / resampled % 2)
+			times.Add(m.Began)
 		}
-		counts.Conversations++
 		id := xxh3.Hash128(ids)
-		key := number(nil, uint64(began), id.Hi, id.Lo, p.calls[of[0]].N)
+		key := number(nil, uint64(times.Began), id.Hi, id.Lo, p.calls[of[0]].N)
 		slices.SortStableFunc(of, func(a, b int32) int { return cmp.Compare(p.nodes[a].began, p.nodes[b].began) })
 		for k, i := range of {
-			place[i] = k + 1
 			m, n := p.calls[i], &p.nodes[i]
-			l := linked{Flags: m.Flags, Began: n.began, Attempts: int32(m.Tries)}
-			if n.parent >= 0 {
-				l.Parent = place[n.parent]
+			if n.place = k + 1; n.parent >= 0 {
+				m.Parent = p.nodes[n.parent].place
 			}
-			if err := use(m, number(key[:conversationBytes:conversationBytes], uint64(k)), &l); err != nil {
+			m.Began, m.Steps, m.Said = n.began, nil, nil
+			if err := use(m, number(key[:conversationBytes:conversationBytes], uint64(k))); err != nil {
 				return err
 			}
 		}
