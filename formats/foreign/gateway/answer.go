@@ -104,7 +104,7 @@ func (a answer) read(choices int) (out *completion.Answer, f *completion.Failure
 		}
 	}
 	if f == nil && a.cut {
-		f = refusedBy(0, brokeOff)
+		f = refusedBy(0, "the answer is cut before its end")
 	}
 	if f == nil && (a.api == apis.Messages || a.api == apis.Responses) {
 		return a.translated()
@@ -131,11 +131,12 @@ const brokeOff = "the stream broke off before its end"
 // agent sends it again: what is recorded of the answer and of later prompts is the same.
 func (a answer) translated() (*completion.Answer, *completion.Failure) {
 	o := a.data[0]
-	if last := a.data[len(a.data)-1]; a.stream && a.api == apis.Messages {
+	if a.stream && a.api == apis.Messages {
 		o = messagesStream(a.data)
 	} else if a.stream {
-		o = nil
-		if slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, jsontext.Unquote(last.Get("type"))) {
+		ends := []string{"response.completed", "response.incomplete", "response.failed"}
+		last := a.data[len(a.data)-1]
+		if o = nil; slices.Contains(ends, jsontext.Unquote(last.Get("type"))) {
 			o = jsontext.ParseObject(last.Get("response"))
 		}
 	}
@@ -144,8 +145,8 @@ func (a answer) translated() (*completion.Answer, *completion.Failure) {
 	}
 	request := jsontext.Object{{Key: "input", Raw: value.OrNull(o.Get("output"))}}
 	if a.api == apis.Messages {
-		turn := jsontext.Object{{Key: "role", Raw: []byte(`"assistant"`)}, {Key: "content", Raw: value.OrNull(o.Get("content"))}}
-		request = jsontext.Object{{Key: "messages", Raw: []byte("[" + string(turn.Bytes()) + "]")}}
+		turn := `[{"role":"assistant","content":` + string(value.OrNull(o.Get("content"))) + `}]`
+		request = jsontext.Object{{Key: "messages", Raw: []byte(turn)}}
 	}
 	q, err := apis.ParseRequest(a.api, request.Bytes(), &apis.StoredResponses{})
 	if err == nil && (len(q.Messages) > 1 || len(q.Messages) == 1 && q.Messages[0].Role != "assistant") {
@@ -169,7 +170,7 @@ func (a answer) translated() (*completion.Answer, *completion.Failure) {
 		must.Fail("its response cannot be read: %v", err)
 	}
 	out.Choices[0].Message = m
-	if usage := jsontext.ParseObject(o.Get("usage")); usage.Has("output_tokens") { // not of chat completions, as in LiteLLM's logs
+	if usage := jsontext.ParseObject(o.Get("usage")); usage.Has("output_tokens") { // LiteLLM has that of chat
 		count := func(name string) int32 { return completion.ParseCount(usage.Get(name)) }
 		cached := count("cache_read_input_tokens") // of Anthropic, which counts them apart
 		details := jsontext.ParseObject(usage.Get("input_tokens_details"))
@@ -184,8 +185,9 @@ func (a answer) translated() (*completion.Answer, *completion.Failure) {
 func finish(o jsontext.Object, calls bool) string {
 	reason := jsontext.Unquote(o.Get("stop_reason"))
 	if status := jsontext.Unquote(o.Get("status")); status != "" {
-		if reason = jsontext.Unquote(jsontext.ParseObject(o.Get("incomplete_details")).Get("reason")); status != "incomplete" {
-			reason = status
+		reason = status
+		if status == "incomplete" {
+			reason = jsontext.Unquote(jsontext.ParseObject(o.Get("incomplete_details")).Get("reason"))
 		}
 	}
 	switch ends := outcomes.Finish(reason, nil); {
@@ -225,9 +227,11 @@ func messagesStream(events []jsontext.Object) (o jsontext.Object) {
 			add("input", delta.Get("partial_json"))
 		case "content_block_stop":
 			if text := block.Get("input"); len(text) > 0 && text[0] == '"' {
-				if block.Set("input", []byte(jsontext.Unquote(text))); !jsontext.Valid(block.Get("input")) { // cut short
-					block.Set("input", jsontext.Object{{Key: "arguments", Raw: text}}.Bytes())
+				input := []byte(jsontext.Unquote(text))
+				if !jsontext.Valid(input) { // cut short
+					input = jsontext.Object{{Key: "arguments", Raw: text}}.Bytes()
 				}
+				block.Set("input", input)
 			}
 			blocks = append(blocks, string(block.Bytes()))
 		case "message_delta":

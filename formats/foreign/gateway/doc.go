@@ -5,6 +5,7 @@
 // requests, and completion answers and their tokens. import --merge calls makes conversations of the rows.
 //
 // Nothing is guessed. Which API a call speaks is told by the log or by members that one API alone has. Of a call
-// that failed it may be untold, if all APIs read the same of its request; else the record is refused. Of the members around request and answer only those on a list are kept: a log of
-// strangers' calls has keys and ids of people anywhere else.
+// that failed it may be untold, if all APIs read the same of its request; else the record is refused. Of the
+// members around request and answer only those on a list are kept: a log of strangers' calls has keys and ids of
+// people anywhere else.
 package gateway

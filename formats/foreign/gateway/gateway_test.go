@@ -148,11 +148,11 @@ func TestWhatIsNoWholeAnswer(t *testing.T) {
 		`"response":{"choices":[],"error":{"message":"x"}}`:                `failed engine "the engine reported: x"`,
 		`"response":` + strings.Replace(says, `"stop"`, `null`, 1):         `failed unfinished`,
 		`"response":` + strings.Replace(says, `"stop"`, `"length"`, 1):     "truncated",
-		`"response":` + text(says[:len(says)-20]):                          `failed engine "the stream broke off`,
+		`"response":` + text(says[:len(says)-20]):                          `failed engine "the answer is cut`,
 		`"response":` + text("data: "+chunk+"\n\n"):                        ` ok  ""`,
 		`"response":` + text("data: "+chunk+"\n\ndata: [DONE]"):            ` ok  ""`,
-		`"response":` + text("data: "+chunk[:len(chunk)-20]):               `failed engine "the stream broke off`,
-		`"response":` + text("data: "+chunk+"\n\ndata: {\"choices\":"):     `failed engine "the stream broke off`,
+		`"response":` + text("data: "+chunk[:len(chunk)-20]):               `failed engine "the answer is cut`,
+		`"response":` + text("data: "+chunk+"\n\ndata: {\"choices\":"):     `failed engine "the answer is cut`,
 		`"response":[` + strings.Replace(chunk, `"stop"`, `null`, 1) + `]`: `failed engine "the stream broke off`,
 	} {
 		got, why := row(Calls, `{"request":{"messages":`+hi+`},`+members+`}`)

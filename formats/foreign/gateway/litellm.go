@@ -58,7 +58,8 @@ func parseLiteLLM(r *importers.Record) ([]importers.Item, error) {
 	if c.failure == nil && line.Has("chunks") {
 		c.streamed(line)
 	}
-	for _, name := range strings.Fields("trace_id session_id call_type model_group custom_llm_provider response_cost spend") {
+	for _, name := range strings.Fields("trace_id session_id call_type model_group custom_llm_provider " +
+		"response_cost spend") {
 		if v := o.Get(name); string(v) != `""` {
 			c.meta.Add(name, v)
 		}

@@ -30,7 +30,7 @@ var Calls = importers.Format{
 
 var fields = []importers.Field{
 	{Name: "request", Help: "the request's body: an object, or its text"},
-	{Name: "response", Help: "the answer: an object, its text, the text of a stream's events, or the list of its chunks"},
+	{Name: "response", Help: "the answer: an object, its text, the text of a stream's events, or a list of chunks"},
 	{Name: "id", Help: "the call's own id, the same in all its tries and copies"},
 	{Name: "session", Help: "what names the conversation; kept in metadata as session"},
 	{Name: "started_at", Help: "when the request came: seconds since 1970, or a text of ISO 8601"},
@@ -49,10 +49,10 @@ func parsePlain(r *importers.Record) ([]importers.Item, error) {
 	c := call{id: must.ID("id", get("id")), request: body("request", get("request")),
 		answer: receive("response", response, failed), times: span(o, r.Column("started_at"), r.Column("finished_at"))}
 	c.api = apiOf(must.Text("path", get("path")), c.request, c.answer.api)
-	if page := jsontext.Unquote(response); failed && page != "" && !jsontext.Valid([]byte(page)) { // of a server between
-		text = page
-	} else if failed && !empty(response) {
-		text = completion.ErrorText(unpacked(response))
+	if body := unpacked(response); failed && !empty(body) {
+		if text = jsontext.Unquote(body); text == "" { // no page of a server between
+			text = completion.ErrorText(body)
+		}
 	}
 	if v := get("error"); !empty(v) {
 		if v[0] != '{' {
@@ -141,8 +141,8 @@ func routed(path string) *apis.API {
 	return nil
 }
 
-// alike returns the first of the APIs that can read a request, if they read the same; else nil. An input of texts is that
-// of embeddings, too.
+// alike returns the first of the APIs that can read a request, if they read the same; else nil. An input of texts is
+// that of embeddings, too.
 func alike(request jsontext.Object) (first *apis.API) {
 	var read *apis.Request
 	for _, a := range apis.All {

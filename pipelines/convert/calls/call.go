@@ -142,8 +142,8 @@ func (c *Call) both(other *Call) *Call {
 	_, from := c.split()
 	_, to := other.split()
 	for i := range to {
-		m := &to[i]
-		m.TokenIDs, m.Logprobs, m.TokenTexts, m.PromptDeltaIDs = from[i].TokenIDs, from[i].Logprobs, from[i].TokenTexts, from[i].PromptDeltaIDs
+		m, x := &to[i], &from[i]
+		m.TokenIDs, m.Logprobs, m.TokenTexts, m.PromptDeltaIDs = x.TokenIDs, x.Logprobs, x.TokenTexts, x.PromptDeltaIDs
 	}
 	t := &other.Item.Row
 	t.TokenSource = c.Item.Row.TokenSource

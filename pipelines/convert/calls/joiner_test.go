@@ -258,3 +258,30 @@ func response(id string) func(*importers.Item) {
 func reward(x float64) func(*importers.Item) {
 	return func(i *importers.Item) { i.Row.Reward = &x }
 }
+
+// TestTokensOfOneCopy: of two records of a call one may have its tokens, and the other all else.
+func TestTokensOfOneCopy(t *testing.T) {
+	tokens := func(x *importers.Item) {
+		m := &x.Row.Messages[1]
+		m.TokenIDs, m.PromptDeltaIDs, x.Row.TokenSource = []int32{7}, []int32{1}, "choice.token_ids"
+	}
+	lacks := func(x *importers.Item) { x.Row.Metadata = `{"no_tokens":"of a stream","cost":1}` }
+	all := []request{
+		{id: "c", prompt: "hi", answer: "x", edit: tokens},
+		{id: "c", by: "s", at: 5, prompt: "hi", answer: "x", edit: lacks},
+		{id: "c", by: "s", at: 2, prompt: "hi", answer: "!"},
+		{id: "d", by: "s", at: 9, prompt: "hi|a:x|go", answer: "y"},
+	}
+	for n := range 24 {
+		rand.New(rand.NewPCG(1, uint64(n))).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		_, items, counts := join(t, calls.Options{Memory: 1 << 20}, all)
+		if len(items) != 1 || counts.Copies != 1 || counts.Tries != 1 {
+			t.Fatalf("%+v %+v", counts, items)
+		}
+		r := items[0].Row
+		if m := r.Messages[1]; len(r.Calls) != 2 || fmt.Sprint(m.TokenIDs, m.PromptDeltaIDs) != "[7] [1]" || r.TokenSource == "" || r.StartedAt != 5 ||
+			r.Calls[0].Attempts != 2 || !strings.Contains(r.Metadata, `"cost"`) || strings.Contains(r.Metadata, "no_tokens") {
+			t.Fatalf("%+v", r)
+		}
+	}
+}
