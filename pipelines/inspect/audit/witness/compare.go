@@ -91,8 +91,6 @@ func (c *comparison) attempt(m *matched) {
 	}
 }
 
-const failed = "failed calls"
-
 // outcome returns how an attempt ended, by name.
 func outcome(t *formats.Trajectory) map[string]string {
 	out, n := map[string]string{"status": t.Status}, 0
@@ -104,7 +102,7 @@ func outcome(t *formats.Trajectory) map[string]string {
 	for i := range t.Calls {
 		if t.Calls[i].Error != "" {
 			n++
-			out[failed] = fmt.Sprint(n)
+			out["failed calls"] = fmt.Sprint(n)
 		}
 	}
 	return out

@@ -43,12 +43,8 @@ func list[T any](name string, shifts int, of func(*item) []T, same func(x, y T) 
 
 func equal[T comparable](x, y T) bool { return x == y }
 
-func known(n int32) []int32 {
-	if n == 0 {
-		return nil
-	}
-	return []int32{n}
-}
+// known returns a count, of which 0 says nothing.
+func known(n int32) []int32 { return []int32{n}[:max(0, min(n, 1))] }
 
 // rounded reports whether two log probabilities may be one number that was written with four digits.
 func rounded(x, y float32) bool {

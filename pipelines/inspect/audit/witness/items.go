@@ -34,6 +34,9 @@ const (
 	results   = "tool results"
 )
 
+// sorts are those of roles, but for prompts.
+var sorts = map[string]string{"tool": results, "function": results, "system": systems, "developer": systems}
+
 func (x *item) isAnswer() bool { return x.sort == answers || x.sort == auxiliary || x.sort == retries }
 
 // inMain reports whether it is of the main conversation.
@@ -59,23 +62,20 @@ func itemsOf(t *formats.Trajectory) (all []item) {
 			begun = t.Messages[i].Branch
 		}
 	}
-	side, numbers, last := make([]bool, len(t.Messages)), map[string]int{}, -1
+	side, numbers, last, before := make([]bool, len(t.Messages)), map[string]int{}, -1, uint64(0)
 	add := func(m *formats.Message, call formats.Call, sort string) {
 		x := item{Message: m, call: call, key: tree.AnswerKey(m), sort: sort, number: numbers[answers], after: last}
-		switch {
-		case x.isAnswer():
+		if x.isAnswer() {
 			numbers[sort]++
 			x.number = numbers[sort]
-		case m.Role != "assistant" && last >= 0:
-			x.key += 31*all[last].key + 1 // no answer's
-		case m.Role != "assistant":
-			x.key++
+		} else if m.Role != "assistant" {
+			x.key += 31*before + 1 // no answer's
 		}
 		if sort == answers {
-			if last >= 0 && all[last].key == x.key {
+			if last >= 0 && before == x.key {
 				x.again, all[last].again = true, true
 			}
-			last = len(all)
+			last, before = len(all), x.key
 		}
 		all = append(all, x)
 	}
@@ -95,7 +95,7 @@ func itemsOf(t *formats.Trajectory) (all []item) {
 		case m.Sampled:
 			add(m, call, answers)
 		case path[i]:
-			add(m, call, sortOf(m.Role))
+			add(m, call, cmp.Or(sorts[m.Role], prompts))
 		}
 	}
 	for _, c := range t.Candidates {
@@ -105,14 +105,4 @@ func itemsOf(t *formats.Trajectory) (all []item) {
 		}
 	}
 	return all
-}
-
-func sortOf(role string) string {
-	switch role {
-	case "tool", "function":
-		return results
-	case "system", "developer":
-		return systems
-	}
-	return prompts
 }

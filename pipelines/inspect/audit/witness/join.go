@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -44,11 +45,8 @@ type joiner struct {
 func joined(ctx context.Context, o Options) (*joiner, error) {
 	j := &joiner{keys: spill.New("", o.Memory), only: [2]map[int64]int64{{}, {}}, level: make([]byte, o.In.Rows)}
 	defer j.keys.Close()
-	own, other, two := strings.Cut(o.Join, "=")
-	if !two {
-		other = own
-	}
-	for side, name := range [2]string{own, other} {
+	own, other, _ := strings.Cut(o.Join, "=")
+	for side, name := range [2]string{own, cmp.Or(other, own)} {
 		d, has := [2]*dataset.Dataset{o.In, o.Against}[side], false
 		err := each(ctx, d, columns[:len(columns)-2], func(r *row) error {
 			has = has || field(&r.Trajectory, name) != ""

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/pipelines/look/align"
 )
@@ -9,8 +10,10 @@ import (
 // maxItems is how many items of a conversation are aligned between the first and the last that differ.
 const maxItems = 4000
 
-// matched are two records of one attempt. Item i of the first is item with[0][i] of the second, and so back;
-// -1 for none.
+// none is no item; -1 is before all of them.
+const none = -2
+
+// matched are two records of one attempt. Item i of the first is item with[0][i] of the second, and so back.
 type matched struct {
 	of    [2][]item
 	with  [2][]int
@@ -25,12 +28,11 @@ func match(a, b []item) *matched {
 	m := &matched{of: [2][]item{a, b}}
 	var keys [2][]uint64
 	var at [2][]int
-	free := map[uint64][]int{}
 	for side, all := range m.of {
 		m.with[side] = make([]int, len(all))
 		for i := range all {
 			x := &all[i]
-			if m.with[side][i] = -1; x.inMain() {
+			if m.with[side][i] = none; x.inMain() {
 				keys[side], at[side] = append(keys[side], x.key), append(at[side], i)
 			}
 			if x.sort == answers {
@@ -38,12 +40,12 @@ func match(a, b []item) *matched {
 			}
 		}
 	}
-	gaps := [2][]int{make([]int, len(a)), make([]int, len(b))} // the item of the first that is aligned before
-	for _, c := range align.Common(keys[0], keys[1], maxItems) {
-		i, j := at[0][c[0]], at[1][c[1]]
-		gaps[0][i], gaps[1][j] = i+1, i+1
-		m.pair(i, j, &m.turns)
+	common := align.Common(keys[0], keys[1], maxItems)
+	for n, c := range common {
+		common[n] = [2]int{at[0][c[0]], at[1][c[1]]}
+		m.pair(common[n], &m.turns)
 	}
+	free := map[uint64][]int{}
 	for j := range b {
 		if m.with[1][j] < 0 && b[j].isAnswer() {
 			free[b[j].key] = append(free[b[j].key], j)
@@ -52,24 +54,19 @@ func match(a, b []item) *matched {
 	for i := range a {
 		if list := free[a[i].key]; m.with[0][i] < 0 && a[i].isAnswer() && len(list) > 0 {
 			free[a[i].key] = list[1:]
-			m.pair(i, list[0], &m.moved)
+			m.pair([2]int{i, list[0]}, &m.moved)
 		}
 	}
-	for _, gap := range gaps {
-		for i := 1; i < len(gap); i++ {
-			gap[i] = max(gap[i], gap[i-1])
-		}
-	}
-	m.rest(true, func(side, i int) int { return gaps[side][i] })
+	m.rest(true, func(side, i int) int {
+		gap, _ := slices.BinarySearchFunc(common, i, func(c [2]int, i int) int { return c[side] - i })
+		return gap
+	})
 	m.rest(false, func(side, i int) int {
-		switch after := m.of[side][i].after; {
-		case after < 0 || side == 0:
+		after := m.of[side][i].after
+		if side == 0 || after < 0 {
 			return after
-		case m.with[1][after] < 0:
-			return len(a) // no answer's
-		default:
-			return m.with[1][after]
 		}
+		return m.with[1][after]
 	})
 	return m
 }
@@ -90,15 +87,15 @@ func (m *matched) rest(isAnswer bool, place func(side, i int) int) {
 	}
 	for _, l := range left {
 		for k := 0; len(l[0]) == len(l[1]) && k < len(l[0]); k++ {
-			m.pair(l[0][k], l[1][k], nil)
+			m.pair([2]int{l[0][k], l[1][k]}, nil)
 		}
 	}
 }
 
 // pair pairs two items, and adds two answers of the main conversations to a list.
-func (m *matched) pair(i, j int, to *[][2]*item) {
-	m.with[0][i], m.with[1][j] = j, i
-	if a, b := &m.of[0][i], &m.of[1][j]; to != nil && a.sort == answers && b.sort == answers {
+func (m *matched) pair(at [2]int, to *[][2]*item) {
+	a, b := &m.of[0][at[0]], &m.of[1][at[1]]
+	if m.with[0][at[0]], m.with[1][at[1]] = at[1], at[0]; to != nil && a.sort == answers && b.sort == answers {
 		*to = append(*to, [2]*item{a, b})
 	}
 }
