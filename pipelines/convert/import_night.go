@@ -165,17 +165,12 @@ func (n *night) lines(f File) func(context.Context) (Content, error) {
 		defer n.mu.Unlock()
 		n.w.Again(f.URI)
 		n.report.Unfinished = append(n.report.Unfinished, f.URI)
-		return beginning{c, c.Size() - int64(len(tail))}, nil
+		return struct {
+			*io.SectionReader
+			io.Closer
+		}{io.NewSectionReader(c, 0, c.Size()-int64(len(tail))), c}, nil
 	}
 }
-
-// beginning is so many bytes of a file.
-type beginning struct {
-	Content
-	size int64
-}
-
-func (b beginning) Size() int64 { return b.size }
 
 // wait adds the calls that wait since the nights before.
 func (n *night) wait(ctx context.Context) error {
@@ -227,16 +222,16 @@ func (n *night) add(c *calls.Call) error {
 // is part of. Otherwise its calls wait.
 func (n *night) take(ctx context.Context, v *calls.Conversation) (now, late bool, err error) {
 	first, newest := v.Calls[0], int64(0)
-	var links []calls.Digest // of all answers
-	for _, c := range v.Calls {
-		newest = max(newest, c.Item.Row.StartedAt, c.Item.Row.FinishedAt)
-		_, to := c.Links()
-		links = append(links, to...)
-	}
 	from, _ := first.Links()
 	for _, d := range from {
 		known, bad := n.w.Known(imported(d))
 		late, err = late || known, cmp.Or(err, bad)
+	}
+	var answers []calls.Digest
+	for _, c := range v.Calls {
+		newest = max(newest, c.Item.Row.StartedAt, c.Item.Row.FinishedAt)
+		_, to := c.Links()
+		answers = append(answers, to...)
 	}
 	switch {
 	case err != nil:
@@ -252,7 +247,7 @@ func (n *night) take(ctx context.Context, v *calls.Conversation) (now, late bool
 		}
 		return false, false, err
 	default:
-		for _, d := range links {
+		for _, d := range answers {
 			err = cmp.Or(err, n.w.Note(imported(d)))
 		}
 	}

@@ -60,11 +60,12 @@ type Watermark struct {
 	bucket *storage.Bucket
 	lease  *lease.Lease
 
-	numbers map[string]int  // of the objects, which are their places, by name
-	reread  map[uint32]bool // of those that are read: whether a night before had it
-	known   *os.File        // marks of the nights before, sorted
-	n       int64           // so many
-	marks   *spill.Sorter   // of tonight
+	numbers map[string]int         // of the objects, which are their places, by name
+	reread  map[uint32]bool        // of those that are read: whether a night before had it
+	known   *os.File               // marks of the nights before, sorted
+	n       int64                  // so many
+	held    map[int][keyBytes]byte // what every search reads of them
+	marks   *spill.Sorter          // of tonight
 	next    State
 }
 
@@ -85,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Watermark, error) {
 		return nil, err
 	}
 	w := &Watermark{State: State{Run: o.Run, Epoch: -1}, o: o, bucket: b, lease: held, numbers: map[string]int{},
-		reread: map[uint32]bool{}, marks: spill.New(o.Dir, o.Memory)}
+		reread: map[uint32]bool{}, held: map[int][keyBytes]byte{}, marks: spill.New(o.Dir, o.Memory)}
 	if err = w.load(ctx); err == nil {
 		err = w.copyMarks(ctx)
 	}

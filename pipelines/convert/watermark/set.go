@@ -68,11 +68,16 @@ func (w *Watermark) copyMarks(ctx context.Context) (err error) {
 
 // Known reports whether a night before noted a mark.
 func (w *Watermark) Known(m Mark) (found bool, err error) {
-	key, at := m.tonight(nobody)[:keyBytes], make([]byte, keyBytes)
+	key := m.tonight(nobody)[:keyBytes]
 	_, found = sort.Find(int(w.n), func(i int) int {
-		_, bad := w.known.ReadAt(at, int64(i)*markBytes)
-		err = cmp.Or(err, bad)
-		return bytes.Compare(key, at)
+		at, held := w.held[i]
+		if !held {
+			_, bad := w.known.ReadAt(at[:], int64(i)*markBytes)
+			if err = cmp.Or(err, bad); len(w.held) < 1<<16 {
+				w.held[i] = at
+			}
+		}
+		return bytes.Compare(key, at[:])
 	})
 	return found && err == nil, err
 }
