@@ -147,7 +147,7 @@ func (r *row) about(x *importers.Item) {
 
 // statuses are the failure classes of the words for a status.
 var statuses = map[string]string{
-	"completed": "", outcomes.StatusOK: "", outcomes.StatusTruncated: "",
+	"": "", "completed": "", outcomes.StatusOK: "", outcomes.StatusTruncated: "",
 	"aborted": outcomes.FailCancelled, "failed": outcomes.FailInternal, "pending": outcomes.FailUnfinished,
 }
 
@@ -155,7 +155,7 @@ var statuses = map[string]string{
 func (r *row) status(t *formats.Trajectory) {
 	word := jsontext.AnyText(r.values["status"])
 	switch failure, known := statuses[word]; {
-	case r.has("status") && !known:
+	case !known:
 		must.Fail("column %q is %q; known are completed, truncated, aborted, failed, pending", r.Column("status"), word)
 	case word == outcomes.StatusTruncated:
 		t.Status = word

@@ -129,17 +129,19 @@ func (s *sequence) readVersions() {
 		length = -1
 	}
 	s.versions = slices.Repeat([]int64{-1}, len(s.ids))
+	last, before := 0, len(s.ids)-s.response
 	for i, v := range s.list(versions, length) {
-		first, last := i, i+1
+		first, end := i, i+1
 		if length < 0 {
-			o, before := must.Object(field, v), len(s.ids)-s.response
-			first, last = before+int(must.Count("start", o.Get("start"))), before+int(must.Count("end", o.Get("end")))
-			if s.response < 0 || first > last || last > len(s.ids) {
-				must.Fail("%s: the range %s is not in the response", field, importers.Brief(v))
+			o := must.Object(field, v)
+			first, end = before+int(must.Count("start", o.Get("start"))), before+int(must.Count("end", o.Get("end")))
+			if s.response < 0 || first < last || first > end || end > len(s.ids) {
+				must.Fail("%s: the range %s is not in the response, or not after the one before", field, importers.Brief(v))
 			}
 			v = o.Get("policy_version")
 		}
-		for n := must.Whole(field, v); n != nil && first < last; first++ {
+		last = end
+		for n := must.Whole(field, v); n != nil && first < end; first++ {
 			s.versions[first] = *n
 		}
 	}
