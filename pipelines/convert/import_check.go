@@ -164,7 +164,11 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	for i := range p.rows {
 		r := &p.rows[i]
 		if r.call != nil {
-			if err := c.join(r.call); err != nil {
+			join := c.joiner.Add
+			if c.night != nil { // only what is new
+				join = c.night.add
+			}
+			if err := join(r.call); err != nil {
 				return err
 			}
 		}

@@ -83,14 +83,6 @@ func (o *ImportOptions) call(r *row, record []byte, at validate.Source) (err err
 	return nil
 }
 
-// join adds a call, in a night only one that is new.
-func (c *check) join(call *calls.Call) error {
-	if c.night != nil {
-		return c.night.add(call)
-	}
-	return c.joiner.Add(call)
-}
-
 // merge passes the trajectories on that the calls are parts of.
 func (c *check) merge(ctx context.Context, add func(context.Context, *row) error) error {
 	h := &hasher{}

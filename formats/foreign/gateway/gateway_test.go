@@ -24,6 +24,16 @@ func TestCalls(t *testing.T) {
 	foreigntest.Importer(t, Calls, importers.Options{}, "testdata/plain.jsonl")
 }
 
+// TestSessionsAreValues: a number is another session than its text.
+func TestSessionsAreValues(t *testing.T) {
+	for session, want := range map[string]string{`5`: "5", `"5"`: `"5"`, `""`: "", `null`: ""} {
+		x, why := row(Calls, `{"session":`+session+`,"request":{"messages":`+hi+`},"response":`+says+`}`)
+		if got := jsontext.ParseObject([]byte(x.Metadata)).Get("session"); why != "" || string(got) != want {
+			t.Errorf("%s: %s %s", session, x.Metadata, why)
+		}
+	}
+}
+
 // TestTheEnginesID is known of bodies and streams of all APIs.
 func TestTheEnginesID(t *testing.T) {
 	for response, want := range map[string]string{

@@ -65,8 +65,8 @@ func parsePlain(r *importers.Record) ([]importers.Item, error) {
 	} else {
 		loseProblems(r, o)
 	}
-	if session := must.ID("session", get("session")); session != "" {
-		c.meta.Add("session", importers.Quote(session))
+	if session := get("session"); must.ID("session", session) != "" { // a number stays one: it is no text for --merge-by
+		c.meta.Add("session", session)
 	}
 	c.keepNamed(r, o)
 	return []importers.Item{c.item()}, nil
