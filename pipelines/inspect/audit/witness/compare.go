@@ -123,7 +123,7 @@ func (c *comparison) missing(m *matched, side, i int) {
 		if x.number == 1 {
 			sort = "the first"
 		}
-	case x.after >= 0 && m.with[side][x.after] < 0:
+	case x.inMain() && x.after >= 0 && m.with[side][x.after] < 0:
 		return
 	}
 	c.compare(name, sort, [2]bool{side == 0, side == 1}, false, func() (says [2]string) {

@@ -398,6 +398,27 @@ func TestEachDamage(t *testing.T) {
 	}
 }
 
+// TestRetryAfterMissingCall: what the agent discarded is counted beside an answer that is missing too.
+func TestRetryAfterMissingCall(t *testing.T) {
+	rows := record(t)
+	less := slices.Clone(rows)
+	less[0].Messages = slices.Clone(rows[0].Messages[:len(rows[0].Messages)-1])
+	rows[0].Candidates = []formats.Candidate{{Content: "tried before", Reason: outcomes.CandidateRetried}}
+	_, found, err := witness.Run(t.Context(), witness.Options{In: write(t, "mem://witness-retry/own", rows), Against: write(t, "mem://witness-retry/other", less)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintf("%s %d %s", f.Check, f.Count, f.What))
+	}
+	slices.Sort(got)
+	want := []string{"witness_calls 1 calls: only the other record has them: 1 the last", "witness_retries 1 retries: only the other record has them"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, listed(found))
+	}
+}
+
 func listed(found []validate.Finding) string {
 	var b strings.Builder
 	for _, f := range found {
