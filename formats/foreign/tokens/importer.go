@@ -44,7 +44,6 @@ const (
 	versions         = "versions"
 	completionTokens = "completion_token_ids"
 	unmasked         = "unmasked"
-	tokenizer        = "tokenizer"
 	messages         = "messages"
 	promptTokens     = "prompt_token_ids"
 	logprobs         = "logprobs"
@@ -75,7 +74,7 @@ var fields = append([]importers.Field{
 	{Name: "sequences", Help: "how many rows the trajectory has; more than 1 are refused: each would be an attempt"},
 	{Name: unmasked, Word: true,
 		Help: "no column, but the word response: in rows without a mask all of it trains, as in slime"},
-	{Name: tokenizer, Word: true, Help: "no column, but the name of the tokenizer of the ids, for the manifest"},
+	{Name: "tokenizer", Word: true, Help: "no column, but the name of the tokenizer of the ids, for the manifest"},
 }, slices.DeleteFunc(chat.Fields(), func(f importers.Field) bool {
 	listed := f.Name == logprobs || f.Name == promptTokens
 	return f != importers.RoleField && (listed || !slices.Contains(ofChat, f.Name))

@@ -14,7 +14,7 @@ const made = "../../../testdata/importers/tokens/"
 // mapped is what a user says of each writer's files; the guide has the same.
 var mapped = map[string]map[string]string{
 	"agentcore.jsonl":     {inputIDs: "token_ids", responseMask: "loss_mask", responseLogprobs: logprobs, "example_id": "rollout_id"},
-	"skyrl-by-docs.jsonl": {tokenizer: "Qwen/Qwen2.5-0.5B"},
+	"skyrl-by-docs.jsonl": {"tokenizer": "Qwen/Qwen2.5-0.5B"},
 	"slime-by-docs.jsonl": {inputIDs: "tokens", responseMask: "loss_mask", responseLogprobs: "rollout_log_probs", "example_id": "group_index",
 		"attempt": "index", unmasked: "response"},
 	"areal-by-docs.jsonl": {"example_id": "uid", reward: "rewards"},

@@ -138,9 +138,6 @@ func (r *row) about(x *importers.Item) {
 		x.Row.ExampleID = fmt.Sprintf("ids-%016x", xxh3.Hash(all))
 	}
 	r.status(&x.Row)
-	if name, mapped := r.Mapped(tokenizer); mapped {
-		r.rest.Add(tokenizer, importers.Quote(name))
-	}
 	r.rest.AddRest(jsontext.ParseObject([]byte(x.Row.Metadata)))
 	x.Row.Metadata = r.rest.String()
 }
