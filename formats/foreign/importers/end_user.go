@@ -62,7 +62,8 @@ func (r *Record) below(at scope, name string, v []byte) (below scope, named bool
 		return scope{}, true
 	}
 	within := strings.TrimPrefix(name, "request.") + "."
-	if below.kept = r.keeps(name); !below.kept && v[0] == '{' && slices.ContainsFunc(r.Keep, func(keep string) bool { return strings.HasPrefix(keep, within) }) {
+	inside := func(keep string) bool { return strings.HasPrefix(keep, within) }
+	if below.kept = r.keeps(name); !below.kept && v[0] == '{' && slices.ContainsFunc(r.Keep, inside) {
 		below.before = name + "."
 	}
 	return below, true
