@@ -150,8 +150,8 @@ func (c *comparison) shifted(m *matched) map[string]bool {
 			turns = append(turns, [2]*item{a, m.main[1][n]})
 		}
 	}
-	whole := facet{name: answers, shifts: max(2, len(turns)-1), has: (*item).isAnswer, same: func(a, b *item) bool { return a.key == b.key }}
-	if list := offByOne(turns, whole); list != nil {
+	same := func(a, b *item) bool { return a.key == b.key }
+	if list := offByOne(turns, facet{shifts: max(2, len(turns)-1), has: (*item).isAnswer, same: same}); list != nil {
 		shift(answers, list[0])
 	}
 	for _, f := range facets {

@@ -68,7 +68,8 @@ func (j *joiner) add(side int, r *row, name string) (err error) {
 	j.with[side] = append(j.with[side], nobody)
 	add := func(level int, h uint64) {
 		if err == nil {
-			err = j.keys.Add(binary.BigEndian.AppendUint64([]byte{byte(level)}, h), binary.AppendVarint([]byte{byte(side)}, r.Number))
+			key := binary.BigEndian.AppendUint64([]byte{byte(level)}, h)
+			err = j.keys.Add(key, binary.AppendVarint([]byte{byte(side)}, r.Number))
 		}
 	}
 	ids := []string{name}

@@ -56,7 +56,8 @@ type Compared struct {
 
 // String says how the rows were joined, and how often both records say each thing.
 func (f *Facts) String() string {
-	s := fmt.Sprintf("%s\n  against %s: %s joined by id, %d by content\n", f.In, f.Against, plural.Of(f.ByID, "row"), f.ByContent)
+	rows := plural.Of(f.ByID, "row")
+	s := fmt.Sprintf("%s\n  against %s: %s joined by id, %d by content\n", f.In, f.Against, rows, f.ByContent)
 	for _, x := range f.Compared {
 		s += fmt.Sprintf("  %-30s %10d compared, %d differ\n", x.What, x.Both, x.Differ)
 	}
@@ -173,8 +174,8 @@ func (c *comparison) alone(side int, r *row, why int64) {
 }
 
 // checks are those of what has not their name, by its first word.
-var checks = map[string]string{"the": "shift", "tool": "tools", "prompt": "tokens", "completion": "tokens", "token": "ids", "system": "prompts",
-	"reward": "rewards", "failed": "retries"}
+var checks = map[string]string{"the": "shift", "tool": "tools", "prompt": "tokens", "completion": "tokens", "token": "ids",
+	"system": "prompts", "reward": "rewards", "failed": "retries"}
 
 // findings returns what differs, and what only one record has. What the other one has nowhere is not compared.
 func (c *comparison) findings() (out []validate.Finding) {
