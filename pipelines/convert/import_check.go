@@ -56,7 +56,8 @@ func newCheck(o *ImportOptions) *check {
 	c := &check{o: o, losses: map[string]int64{}, leftOut: map[string]int64{}, unkept: slices.Clone(o.Keep)}
 	c.source = validate.NewSourceCheck(o.Spill.Dir, min(sorterMemory, o.Spill.Memory))
 	if o.Merge == MergeCalls {
-		c.joiner = calls.NewJoiner(calls.Options{ByTime: o.MergeByTime, Train: o.Auxiliary == tree.AuxiliaryTrain, Dir: o.Spill.Dir, Memory: o.Spill.Memory})
+		c.joiner = calls.NewJoiner(calls.Options{ByTime: o.MergeByTime, Train: o.Auxiliary == tree.AuxiliaryTrain,
+			Dir: o.Spill.Dir, Memory: o.Spill.Memory})
 	}
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)

@@ -34,7 +34,8 @@ const (
 func (o *ImportOptions) declareMerge(d *plugin.Declarer) {
 	plugin.Choice(d, &o.Merge, "merge",
 		"merge rows that are single `CALLS`, each with the history before it, as gateways and traces log them, into "+
-			"trajectories: none, or calls. A call continues the longest answer with which its prompt begins", MergeNone, MergeCalls).ID("merge").Common()
+			"trajectories: none, or calls. A call continues the longest answer with which its prompt begins",
+		MergeNone, MergeCalls).ID("merge").Common()
 	d.String(&o.MergeBy, "merge-by",
 		"with --merge calls: the calls with one JSON value of this `FIELD`, such as session_id, are one attempt; it "+
 			"is searched as those of --group-by are").ID("merge-by")

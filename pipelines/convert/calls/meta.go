@@ -58,7 +58,8 @@ func (j *Joiner) once(all []*meta) []*meta {
 	}
 	slices.SortFunc(all, func(a, b *meta) int { // the one to keep first: answered, with tokens, of the most bytes
 		return cmp.Or(-cmp.Compare(a.Flags&answered, b.Flags&answered), cmp.Compare(a.Content, b.Content),
-			-cmp.Compare(a.Flags&exact, b.Flags&exact), -cmp.Compare(a.Size, b.Size), cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
+			-cmp.Compare(a.Flags&exact, b.Flags&exact), -cmp.Compare(a.Size, b.Size),
+			cmp.Compare(a.Began, b.Began), cmp.Compare(a.Whole, b.Whole))
 	})
 	answers := slices.IndexFunc(all, func(m *meta) bool { return m.Flags&answered == 0 })
 	if answers < 0 {

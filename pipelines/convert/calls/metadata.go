@@ -42,7 +42,8 @@ func (b *builder) agree(t *formats.Trajectory) (differ []string) {
 	says := make([][len(ofAll)][]byte, len(b.of.Calls))
 	for k, c := range b.of.Calls {
 		row := &c.Item.Row
-		t.Reward, t.ExampleID, t.Example = cmp.Or(t.Reward, row.Reward), cmp.Or(t.ExampleID, row.ExampleID), cmp.Or(t.Example, row.Example)
+		t.Reward, t.ExampleID = cmp.Or(t.Reward, row.Reward), cmp.Or(t.ExampleID, row.ExampleID)
+		t.Example = cmp.Or(t.Example, row.Example)
 		if len(t.Rewards) == 0 {
 			t.Rewards = row.Rewards
 		}
@@ -118,7 +119,8 @@ func (b *builder) metadata(t *formats.Trajectory, index []int) string {
 		all.Add(fieldCalls, array(list))
 	}
 	if len(gaps[0])+len(gaps[1]) > 0 {
-		all.Add(fieldMissing, jsontext.Object{{Key: "before", Raw: array(gaps[0])}, {Key: "after", Raw: array(gaps[1])}}.Bytes())
+		all.Add(fieldMissing,
+			jsontext.Object{{Key: "before", Raw: array(gaps[0])}, {Key: "after", Raw: array(gaps[1])}}.Bytes())
 	}
 	return all.String()
 }

@@ -32,7 +32,8 @@ func Encode(secrets *secret.Set, calls []*Call) ([]byte, error) {
 	rows := make([]formats.Trajectory, len(calls))
 	for i, c := range calls {
 		rows[i] = c.Item.Row
-		meta, err := json.Marshal(waiting{c.By, c.Item.ResponseID, c.At, c.Item.NumberID, c.Item.Epoch, c.Item.Attempt, rows[i].Metadata})
+		x := &c.Item
+		meta, err := json.Marshal(waiting{c.By, x.ResponseID, c.At, x.NumberID, x.Epoch, x.Attempt, x.Row.Metadata})
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,8 @@ func DecodeFile(place string, data []byte) ([]*Call, error) {
 		if err = json.Unmarshal([]byte(rows[i].Metadata), &w); err == nil {
 			rows[i].Metadata = w.Metadata
 			var c *Call
-			item := importers.Item{Row: rows[i], ResponseID: w.ResponseID, NumberID: w.NumberID, Epoch: w.Epoch, Attempt: w.Attempt}
+			item := importers.Item{Row: rows[i], ResponseID: w.ResponseID,
+				NumberID: w.NumberID, Epoch: w.Epoch, Attempt: w.Attempt}
 			c, err = New(item, w.By, w.At)
 			calls = append(calls, c)
 		}

@@ -42,7 +42,8 @@ func Expect(recorded []*Recorded, log []*Logged, loose bool) (out []*Expected) {
 	slices.SortStableFunc(todo, func(a, b asking) int { return cmp.Compare(a.length, b.length) })
 	x.join(todo, nil)
 	whole := x.in
-	for _, e := range x.join(todo, func(a *asking, said *node) bool { return whole[said.mark()] == whole[a.Mark()] }) {
+	together := func(a *asking, said *node) bool { return whole[said.mark()] == whole[a.Mark()] }
+	for _, e := range x.join(todo, together) {
 		out = append(out, x.separate(e)...)
 	}
 	for _, e := range out {
