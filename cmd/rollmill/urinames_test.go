@@ -77,7 +77,7 @@ var notURIs = map[string]string{
 	"stages/rollout/probe.go":                "web addresses",
 	"stages/rollout/try_agent.go":            "a web address",
 	"stages/rollout/recorder":                "web addresses",
-	"formats/foreign/gateway/plain.go apiOf": "the path of a web address",
+	"formats/foreign/gateway/plain.go routed": "the path of a web address",
 	"formats/foreign/openenv/importer.go":    "keys below the folder that is read",
 	"formats/foreign/otel/importer.go":       "keys below the folder that is read",
 	"stages/rollout/tracing":                 "a web address",
