@@ -235,8 +235,15 @@ func (x *expecting) place(a *asking) *Expected {
 	}
 	if len(in) == 1 {
 		givers := x.givers(a, n)
-		x.parents[a.Mark()] = givers[0].mark()
-		a.late = !slices.ContainsFunc(givers, func(n *node) bool { return x.logged[n.mark()].Row.FinishedAt <= a.Row.StartedAt })
+		parent := givers[0].mark() // else the latest that had ended
+		a.late = true
+		for _, given := range givers {
+			ended := x.logged[given.mark()].Row.FinishedAt
+			if ended <= a.Row.StartedAt && (a.late || ended > x.logged[parent].Row.FinishedAt) {
+				parent, a.late = given.mark(), false
+			}
+		}
+		x.parents[a.Mark()] = parent
 		return in[0]
 	}
 	for _, given := range x.givers(a, n) {
