@@ -111,9 +111,10 @@ func (l *Lease) put(ctx context.Context, old []byte) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("writing a lease: %w", err)
 	}
-	won, err := l.place.Swap(ctx, old, append(next, '\n'))
+	next = append(next, '\n')
+	won, err := l.place.Swap(ctx, old, next)
 	if won {
-		l.raw = append(next, '\n')
+		l.raw = next
 	}
 	return won, err
 }
