@@ -55,7 +55,7 @@ func importFiles(ctx context.Context, uris []string, format *importers.Format) (
 }
 
 // errNoFiles is the cause of an error about a place without files, which may have had some the night before.
-var errNoFiles = fmt.Errorf("it is empty: %w", storage.ErrNotExist)
+var errNoFiles = fmt.Errorf("%w", storage.ErrNotExist)
 
 func filesAt(ctx context.Context, uri string, format *importers.Format) ([]convert.File, error) {
 	switch uri {
