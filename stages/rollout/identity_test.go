@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // TestIdentityStays: what was made before is found again by the examples that
@@ -63,9 +63,7 @@ func TestWhatIsAnotherDataset(t *testing.T) {
 	program, used := filepath.Join(dir, "agent.sh"), filepath.Join(dir, "prompt.txt")
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		storagetest.Program(t, name, text)
 	}
 	write(program, "#!/bin/sh\nexit 1\n")
 	write(used, "be brief")

@@ -1,4 +1,4 @@
-// Package storagetest runs the conformance suite of buckets as tests.
+// Package storagetest runs the conformance suite of buckets as tests, and writes the programs that tests start.
 package storagetest
 
 import (

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // echoing serves a sandbox that refuses a request whose body holds a word, and
@@ -59,9 +60,7 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(root, name)
-		if err := os.WriteFile(path, []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		storagetest.Program(t, path, text)
 		return path
 	}
 	dump := write("dump.sh", "#!/bin/sh\necho \"$@\" >&2\nenv >&2\nexit 3\n")

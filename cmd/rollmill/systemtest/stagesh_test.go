@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"errors"
+	"github.com/rollmill/rollmill/storage/storagetest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,9 +45,7 @@ func TestStageFlushes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			at := func(name string) string { return filepath.Join(dir, name) }
-			if err := os.WriteFile(at("rollmill"), []byte(flushing), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			storagetest.Program(t, at("rollmill"), flushing)
 			cmd := exec.CommandContext(t.Context(), script, test.stage, "0")
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "ROLLMILL="+at("rollmill"), "CONFIG=c", "ROOT=r", "CODE="+test.code)

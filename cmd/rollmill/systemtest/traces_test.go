@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 const tracesGuide = "traces"
@@ -91,9 +92,7 @@ func TestTraces(t *testing.T) {
 	r := &recording{answers: map[string][]string{}}
 	url, front, dir := r.serve(t), t.TempDir(), t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = sandbox ]; then echo %s; exec sleep 600; fi\nexec '%s/rollmill' \"$@\"\n", url, programs)
-	if err := os.WriteFile(filepath.Join(front, "rollmill"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, filepath.Join(front, "rollmill"), script)
 	guides := allGuides(t)
 	out := guides[slices.IndexFunc(guides, func(g guide) bool { return g.name == tracesGuide })].runIn(t, dir, front, filepath.Join(venv, "bin"))
 	if t.Failed() {
@@ -166,9 +165,7 @@ func TestTracesNightIsCompleted(t *testing.T) {
 	front := t.TempDir()
 	root, dying := filepath.Join(front, "run"), filepath.Join(front, "dying")
 	script := "#!/bin/sh\n[ \"$1\" != \"$DIES\" ] || kill -9 $PPID $$\nexec rollmill \"$@\"\n" // with night.sh
-	if err := os.WriteFile(dying, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, dying, script)
 	night := func(dies string) (string, error) {
 		cmd := exec.Command("make", "-C", "../../../pipelines/traces", "LOGS="+log, "ROOT="+root, "SETTLE=0s", "ROLLMILL="+dying)
 		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "MAKE") || strings.HasPrefix(e, "MFLAGS") }), "DIES="+dies)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // TestArtifacts: the logs of an attempt and the files that its task names are in the
@@ -32,9 +33,7 @@ func TestArtifacts(t *testing.T) {
 		"task.toml":     `artifacts = ["/app/hello.txt", "/app/more", "/app/none", "/app/away", "/app/deep"]` + "\n" + string(file),
 		"tests/test.sh": "#!/bin/bash\necho judged; echo why >&2; echo $(cat /app/reward) > /logs/verifier/reward.txt\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		storagetest.Program(t, filepath.Join(dir, name), text)
 	}
 	work := `cd /app; echo hello > hello.txt; mkdir more deep; echo 1 > more/a; printf '\377\000' > more/b; ln -s /etc/passwd more/link; mkfifo more/pipe; ` +
 		`ln -s /etc away; ln -s / /logs/agent/root; ln -s /proc/self/environ /logs/agent/environ; mkfifo /logs/agent/pipe; ` +

@@ -28,6 +28,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 const testImage = "localhost/rollmill-test:base"
@@ -298,9 +299,7 @@ func TestFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			for file, text := range c.change {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				storagetest.Program(t, filepath.Join(dir, file), text)
 			}
 			result, _, err := attempt(t, made(t, in(c.harness)), dir, nil)
 			if class(err) != c.class || !strings.Contains(err.Error(), c.says) {
@@ -331,9 +330,7 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := "#!/bin/bash\n" + flood + "; " + flood + " >&2; echo 1 > /logs/verifier/reward.txt\n"
-	if err := os.WriteFile(filepath.Join(dir, "tests", "test.sh"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, filepath.Join(dir, "tests", "test.sh"), script)
 	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask + "; " + flood)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // kubectl is a cluster whose pods are podman's containers, without a folder of this
@@ -63,9 +64,7 @@ func cluster(t *testing.T) (dir, runtime string) {
 	t.Helper()
 	containers(t)
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, filepath.Join(dir, "kubectl"), kubectl)
 	if err := os.WriteFile(filepath.Join(dir, "policy"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // bubblewrap skips a test where it makes no namespace.
@@ -36,9 +37,7 @@ func changed(t *testing.T, runtime string, files map[string]string) string {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		storagetest.Program(t, filepath.Join(dir, name), text)
 	}
 	return dir
 }
@@ -63,9 +62,7 @@ func watched(t *testing.T, program string) string {
 	}
 	dir := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\n{ tr '\\0' '\\n' </proc/$$/environ; printf '%%s\\n' \"$@\"; } >>%s/seen\nexec %s \"$@\"\n", dir, real)
-	if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, filepath.Join(dir, program), script)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	return filepath.Join(dir, "seen")
 }

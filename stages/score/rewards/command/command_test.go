@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
 	"github.com/rollmill/rollmill/storage/fault"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 func words(mode ...string) string {
@@ -45,9 +46,7 @@ func TestConformance(t *testing.T) {
 func TestVerifiersConformance(t *testing.T) {
 	folder := t.TempDir()
 	script := "#!/bin/sh\n[ \"$1 $2 $3 $4\" = '-m rollmill.verifiers score adds' ] && exec " + words("plain") + "\n"
-	if err := os.WriteFile(filepath.Join(folder, "python3"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, filepath.Join(folder, "python3"), script)
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	rewardtest.Run(t, rewardtest.Suite{Kind: command.Verifiers, Arguments: "adds", Known: []string{"tree"}})
 }

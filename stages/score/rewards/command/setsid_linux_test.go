@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // TestAChildInASessionOfItsOwnEndsWithTheProgram, which setsid takes out of its
@@ -23,9 +24,7 @@ func TestAChildInASessionOfItsOwnEndsWithTheProgram(t *testing.T) {
 	name, child := filepath.Join(dir, "reward.sh"), filepath.Join(dir, "child")
 	script := fmt.Sprintf("#!/bin/sh\nsetsid sh -c 'echo $$ >%s.part; mv %s.part %s; exec sleep 1000' >/dev/null 2>&1 </dev/null &\nwhile [ ! -e %s ]; do "+
 		"sleep 0.01; done\nread line\n", child, child, child, child)
-	if err := os.WriteFile(name, []byte(script), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	storagetest.Program(t, name, script)
 	r := made(t, name, time.Minute)
 	rewardtest.Score(t, r, rewardtest.Rows()[:1])
 	if err := r.Close(); err != nil {
