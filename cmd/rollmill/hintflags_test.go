@@ -208,6 +208,7 @@ var givers = []struct {
 	commands []string
 }{
 	{"stages/rollout/", []string{"rollout", "train", "try", "eval", "check", "refill"}},
+	{"stages/internal/containers/", []string{"rollout", "train", "try", "eval", "check", "refill"}},
 	{"stages/score/", []string{"score", "train", "try", "eval", "check", "refill"}},
 	{"stages/group/recompute.go", []string{"curate", "train"}},
 	{"stages/group/", []string{"group", "train", "try", "check", "refill"}},
@@ -288,7 +289,7 @@ func TestFlagsInTextsBelongToTheirCommand(t *testing.T) {
 	line := regexp.MustCompile(`(?:^|[;&]) *(?:do )?rollmill ([a-z]+(?: status| wait| list| cancel)?|\$\$stage) `)
 	n := 0
 	for _, x := range texts(t) {
-		oneWord := strings.HasPrefix(x.file, "stages/rollout/agents/") && !strings.Contains(x.says, " ") // for a program that it starts
+		oneWord := (strings.HasPrefix(x.file, "stages/rollout/agents/") || strings.HasPrefix(x.file, "stages/internal/containers/")) && !strings.Contains(x.says, " ") // for a program that it starts
 		if others.MatchString(x.says) || oneWord || strings.HasPrefix(x.file, "cmd/tictactoe/") {
 			continue
 		}

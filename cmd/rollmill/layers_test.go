@@ -31,6 +31,7 @@ var layers = []struct{ packages, may string }{
 	{`formats/...`, `formats/... -formats/dataset/... -formats/foreign/...`},
 	{`stages`, `formats formats/decision formats/receipts`},
 	{`stages/plugin/...`, `stages stages/plugin`},
+	{`stages/internal/containers/verifier`, `stages/internal/... formats formats/* formats/foreign/harbor`},
 	{`stages/internal/...`, `stages stages/internal/... formats/* -formats/dataset -formats/foreign`},
 	{`stages/backends/...`, `stages stages/plugin/... stages/internal/... stages/backends/... formats/... -formats/dataset/...`},
 	{`stages/submit/...`, `stages stages/plugin/... stages/internal/... stages/submit/... stages/backends formats/...`},

@@ -11,17 +11,16 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/containers"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
-	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // instant is a runtime whose commands take no time: a verifier leaves its reward at once.
 type instant struct {
 	mu    sync.Mutex
-	boxes map[string]Container
+	boxes map[string]containers.Container
 	tests string
 }
 
@@ -30,11 +29,11 @@ func (*instant) Image(context.Context, string, string) error                 { r
 func (*instant) Remove(context.Context, ...string) error                     { return nil }
 func (*instant) Labelled(context.Context, string) (map[string]string, error) { return nil, nil }
 
-func (*instant) Stop(context.Context, string) error               { return nil }
-func (*instant) Again(context.Context, string) error              { return nil }
-func (*instant) Changed(context.Context, string, *tampered) error { return nil }
+func (*instant) Stop(context.Context, string) error                        { return nil }
+func (*instant) Again(context.Context, string) error                       { return nil }
+func (*instant) Changed(context.Context, string, containers.Changes) error { return nil }
 
-func (i *instant) Start(_ context.Context, c Container) error {
+func (i *instant) Start(_ context.Context, c containers.Container) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.boxes[c.Name] = c
@@ -54,7 +53,7 @@ func (i *instant) CopyOut(_ context.Context, _, _ string, w io.Writer) error {
 	return archive.Close()
 }
 
-func (i *instant) Exec(_ context.Context, name string, e Exec) (int, error) {
+func (i *instant) Exec(_ context.Context, name string, e containers.Exec) (int, error) {
 	i.mu.Lock()
 	c := i.boxes[name]
 	i.mu.Unlock()
@@ -72,14 +71,12 @@ func BenchmarkAttempt(b *testing.B) {
 	for _, harness := range []string{Shell, "true"} {
 		b.Run(harness, func(b *testing.B) {
 			s := Settings{Harness: harness, Runtime: "podman"}
-			o, err := scratch.Make("")
+			m, err := containers.With(b.Context(), &instant{boxes: map[string]containers.Container{}}, "here")
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer o.Close()
-			r := &instant{boxes: map[string]Container{}}
-			a := &agent{config: s, client: silent{}, lookup: os.LookupEnv, runtime: r, folder: o, host: "here", stop: func() {}, images: images{runtime: r, ctx: b.Context()},
-				starts: semaphore.NewWeighted(4), memory: semaphore.NewWeighted(1 << 20), room: 1 << 20}
+			defer m.Close()
+			a := &agent{Tasks: verifier.Tasks{Machine: m}, config: s, client: silent{}, lookup: os.LookupEnv}
 			e := example(b, a, root("tasks", "write-file"))
 			for b.Loop() {
 				result, err := a.Attempt(b.Context(), agents.Attempt{Example: e, TrajectoryID: "t", BaseURL: "http://127.0.0.1:1/t/t/v1"})

@@ -68,7 +68,7 @@ func TestBwrapSees(t *testing.T) {
 
 // TestInstruction and TestBwrapInstruction: an instruction of any length and with several
 // lines gets to the harness, in a variable and in a file.
-func TestInstruction(t *testing.T)      { containers(t); instructed(t, "podman") }
+func TestInstruction(t *testing.T)      { manyContainers(t); instructed(t, "podman") }
 func TestBwrapInstruction(t *testing.T) { bubblewrap(t); instructed(t, "bwrap") }
 
 func instructed(t *testing.T, runtime string) {

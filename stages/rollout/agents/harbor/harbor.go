@@ -20,17 +20,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"runtime"
 	"sync"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/containers"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
-	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // Kind is the agent's entry in agents.
@@ -68,32 +66,19 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Logs, "agent-logs", "keep the output of each attempt's programs in this local `FOLDER`")
 }
 
-// verifierVersion is raised when the same work gets other rewards.
-const verifierVersion = 2
-
 type agent struct {
-	config  Settings
-	lookup  func(string) (string, bool)
-	client  agents.Client
-	taskEnv map[string]string // what tasks may read
-	files   map[string]string
-	setup   []byte
-	relay   string // this program's binary
-	runtime Runtime
-	folder  *scratch.Folder // of this process, with those of its attempts
-	host    string
-	images  images
-	stop    context.CancelFunc  // of the images' builds
-	tasks   sync.Map            // harbor.Task by its digest
-	starts  *semaphore.Weighted // paces what the runtime starts
-	memory  *semaphore.Weighted // that tasks declare, in MB
-	room    int64               // of memory
+	verifier.Tasks
+	config Settings
+	lookup func(string) (string, bool)
+	client agents.Client
+	files  map[string]string
+	setup  []byte
+	tasks  sync.Map // harbor.Task by its digest
 }
 
 // Agent finds the runtime and removes what dead processes left.
 func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
-	a := &agent{config: *s, client: set.Client, lookup: set.Env,
-		starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
+	a := &agent{config: *s, client: set.Client, lookup: set.Env}
 	a.config.Harness, a.config.Turns = cmp.Or(named[s.Harness], s.Harness), cmp.Or(s.Turns, defaultTurns)
 	if s.Turns < 0 {
 		return nil, agents.Usage("0 means 50", "--harness-turns %d", s.Turns)
@@ -101,40 +86,25 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	if a.config.Env, err = s.Environ(ctx, set); err != nil {
 		return nil, err
 	}
-	a.taskEnv = s.taskEnv(ctx, set)
+	a.Variables, a.Tasks.Keep = s.taskEnv(ctx, set), s.KeepProcesses
 	if err := a.readSetup(ctx); err != nil {
 		return nil, err
 	}
-	if err := closeInherited(); err != nil {
-		return nil, err
+	if a.Relay, err = containers.RelayBinary("use --harness " + Shell + ", or Linux"); err != nil && s.Harness != Shell {
+		return nil, usage(err)
 	}
-	if a.runtime, err = newRuntime(s.Runtime); err != nil {
-		return nil, err
-	}
-	if _, err := a.runtime.Found(ctx); err != nil {
-		return nil, agents.Usage("install podman or docker, or name a program with --runtime 'command: WORDS'",
-			"--runtime %s: %w", s.Runtime, err)
-	}
-	if a.host, err = os.Hostname(); err != nil {
-		return nil, err
-	}
-	if err := sweep(ctx, a.runtime, a.host); err != nil {
-		return nil, agents.Usage("does `"+s.Runtime+" ps` work for this user?", "--runtime %s: %w", s.Runtime, err)
-	}
-	if a.relay, err = relayBinary(); err != nil && s.Harness != Shell {
-		return nil, err
-	}
-	a.room = memoryMB()
-	a.memory = semaphore.NewWeighted(a.room)
-	a.images.runtime = a.runtime
-	a.images.ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if a.folder, err = scratch.Make(""); err != nil {
-		return nil, err
-	}
-	if b, ok := a.runtime.(*bwrap); ok {
-		b.dir = a.folder.Path
+	if a.Machine, err = containers.Open(ctx, s.Runtime); err != nil {
+		return nil, usage(err)
 	}
 	return a, nil
+}
+
+// usage says which stage a user's error is about.
+func usage(err error) error {
+	if known := (*fault.Error)(nil); errors.As(err, &known) && known.Kind == fault.Usage {
+		return agents.Usage(known.Help, "%w", err)
+	}
+	return err
 }
 
 const maxSetup = 16 << 20 // bytes
@@ -151,7 +121,7 @@ func (a *agent) readSetup(ctx context.Context) (err error) {
 }
 
 func (a *agent) Describe() agents.Description {
-	params := map[string]any{"harness": a.config.Harness, "verifier": verifierVersion}
+	params := map[string]any{"harness": a.config.Harness, "verifier": verifier.Version}
 	if a.config.KeepProcesses {
 		params["keep_processes"] = true
 	}
@@ -161,19 +131,8 @@ func (a *agent) Describe() agents.Description {
 	if len(a.config.Env) > 0 {
 		params["env"] = agents.EnvParams(a.config.Env)
 	}
-	if len(a.taskEnv) > 0 {
-		params["task_env"] = agents.EnvParams(joined(a.taskEnv))
+	if len(a.Variables) > 0 {
+		params["task_env"] = agents.EnvParams(joined(a.Variables))
 	}
 	return agents.Description{Kind: "harbor", Params: params, Files: a.files}
-}
-
-// Close is part of agents.Agent: it removes what this process still has.
-func (a *agent) Close() error {
-	a.stop()
-	if a.folder == nil {
-		return nil
-	}
-	err := a.folder.Close()
-	a.folder = nil
-	return errors.Join(err, sweep(context.Background(), a.runtime, a.host))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/internal/containers"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
@@ -51,8 +52,8 @@ func root(names ...string) string {
 
 var long = flag.Bool("long", false, "run the tests that start containers for minutes")
 
-// containers skips a test that starts many, without -long and where none can run.
-func containers(t *testing.T) {
+// manyContainers skips a test that starts many, without -long and where none can run.
+func manyContainers(t *testing.T) {
 	t.Helper()
 	if !*long {
 		t.Skip("it starts containers; -long runs it")
@@ -109,7 +110,7 @@ func example(t testing.TB, a agents.Agent, folder string) formats.Example {
 }
 
 func TestConforms(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask)} {
 		t.Run(name, func(t *testing.T) {
 			e := example(t, made(t, nil), root("tasks", "write-file"))
@@ -229,7 +230,7 @@ func TestTasks(t *testing.T) {
 
 // TestNetwork looks, from a container without a network, for what it may not reach.
 func TestNetwork(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	engine := &recordertest.Engine{Source: schema.TokensChoice, PromptIDs: true}
 	r := agenttest.Recorder(t, engine)
 	other := r.Begin(t.Context(), "other", "group")
@@ -250,7 +251,7 @@ func TestNetwork(t *testing.T) {
 
 // TestFailures: each class by what causes it.
 func TestFailures(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	for name, c := range map[string]struct {
 		harness, class, says string
 		change               map[string]string // text of a file, by name
@@ -312,7 +313,7 @@ func TestFailures(t *testing.T) {
 
 // TestOutput has COUNT MB written by everything that may write.
 func TestOutput(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	count := "100"
 	if n := os.Getenv("COUNT"); n != "" {
 		count = n
@@ -351,7 +352,7 @@ func TestOutput(t *testing.T) {
 
 // TestManyAtOnce makes MANY attempts at once, each of which sleeps between two calls.
 func TestManyAtOnce(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	n := 8
 	if many, err := strconv.Atoi(os.Getenv("MANY")); err == nil {
 		n = many
@@ -377,7 +378,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // TestSweep kills a process in the middle of an attempt.
 func TestSweep(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	if os.Getenv("ROLLMILL_TEST_CHILD") != "" {
 		_, _, err := attempt(t, made(t, in(ask+"; sleep 600")), root("tasks", "write-file"), nil)
 		t.Fatal(err)
@@ -388,9 +389,9 @@ func TestSweep(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pm := commands{"podman"}
+	pm := made(t, nil).(*agent)
 	of := func() (names []string) {
-		all, err := pm.Labelled(t.Context(), ownerLabel)
+		all, err := pm.Labelled(t.Context(), containers.OwnerLabel)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -414,7 +415,7 @@ func TestSweep(t *testing.T) {
 	child.Process.Kill()
 	<-ended
 	made(t, nil)
-	all, err := pm.Labelled(context.Background(), ownerLabel)
+	all, err := pm.Labelled(context.Background(), containers.OwnerLabel)
 	for _, name := range left {
 		if _, there := all[name]; there || err != nil {
 			t.Errorf("container %s is still there: %v", name, err)

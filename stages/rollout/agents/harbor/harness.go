@@ -12,6 +12,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/internal/containers"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
@@ -24,43 +26,43 @@ const (
 
 // work lets the harness work.
 func (b *box) work(ctx context.Context, at agents.Attempt) (result agents.Result, err error) {
-	limited, stop := context.WithTimeoutCause(ctx, limit(b.task.Agent.Timeout), errPhase)
+	limited, stop := context.WithTimeoutCause(ctx, containers.Limit(b.Task.Agent.Timeout), containers.ErrPhase)
 	defer stop()
-	if b.setup != nil {
-		words := []string{"sh", "-c", string(b.setup)}
-		if err := b.program(limited, "the harness's setup", Exec{Words: words, User: "0"}); err != nil {
+	if b.agent.setup != nil {
+		words := []string{"sh", "-c", string(b.agent.setup)}
+		if err := b.program(limited, "the harness's setup", containers.Exec{Words: words, User: "0"}); err != nil {
 			return result, err
 		}
-		if b.before, err = b.running(limited); err != nil { // what the setup left is not the agent's
+		if err = b.Before(limited); err != nil { // what the setup left is not the agent's
 			return result, failed(limited, outcomes.FailAgentExit, err)
 		}
 	}
-	if b.config.Harness == Shell {
+	if b.agent.config.Harness == Shell {
 		result, err = b.shell(limited, at)
 	} else {
 		err = b.inside(limited, at)
 	}
-	if err != nil && errors.Is(context.Cause(limited), errPhase) {
-		return result, agents.Failf(outcomes.FailTimeout, "the agent took longer than the task's %s", b.task.Agent.Timeout)
+	if err != nil && errors.Is(context.Cause(limited), containers.ErrPhase) {
+		return result, agents.Failf(outcomes.FailTimeout, "the agent took longer than the task's %s", b.Task.Agent.Timeout)
 	}
 	return result, err
 }
 
 // inside runs the harness's command in the container, behind the relay.
 func (b *box) inside(ctx context.Context, at agents.Attempt) error {
-	bridge, err := newBridge(b.dir+"/run", at)
+	bridge, err := newBridge(b.Dir+"/run", at)
 	if err != nil {
 		return err
 	}
 	defer bridge.Close()
-	env, err := b.resolve(ctx, b.task, "agent")
+	env, err := b.Variables.Resolve(ctx, b.Task, "agent")
 	if err != nil {
 		return failed(ctx, outcomes.FailExample, err)
 	}
-	return b.program(ctx, theHarness, Exec{
-		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", b.instructed()},
-		Env:   slices.Concat(env, b.environ(at), b.config.Env, []string{"INSTRUCTION_FILE=" + instructionPath}),
-		User:  b.task.Agent.User})
+	return b.program(ctx, theHarness, containers.Exec{
+		Words: []string{verifier.RelayPath, RelayCommand, socketPath, "sh", "-c", b.instructed()},
+		Env:   slices.Concat(env, b.environ(at), b.agent.config.Env, []string{"INSTRUCTION_FILE=" + verifier.InstructionPath}),
+		User:  b.Task.Agent.User})
 }
 
 // exported is the length of an instruction above which it is no environment variable:
@@ -71,41 +73,41 @@ const exported = 120000
 // INSTRUCTION. That is a variable of the shell alone if it is long.
 func (b *box) instructed() string {
 	script := `INSTRUCTION=$(cat "$INSTRUCTION_FILE")` + "\n"
-	if len(b.task.Instruction) <= exported {
+	if len(b.Task.Instruction) <= exported {
 		script += "export INSTRUCTION\n"
 	}
-	return script + b.config.Harness
+	return script + b.agent.config.Harness
 }
 
 const solutionPath = "/solution"
 
 // solution runs the task's solution.
 func (b *box) solution(ctx context.Context) error {
-	env, err := b.resolve(ctx, b.task, "solution")
+	env, err := b.Variables.Resolve(ctx, b.Task, "solution")
 	if err == nil {
-		err = b.runtime.CopyIn(ctx, b.name, b.task.Dir+solutionPath, solutionPath)
+		err = b.CopyIn(ctx, b.Name, b.Task.Dir+solutionPath, solutionPath)
 	}
 	if err != nil {
 		return failed(ctx, outcomes.FailExample, fmt.Errorf("the solution: %w", err))
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, limit(b.task.Agent.Timeout), errPhase)
+	ctx, stop := context.WithTimeoutCause(ctx, containers.Limit(b.Task.Agent.Timeout), containers.ErrPhase)
 	defer stop()
 	script := solutionPath + "/solve.sh"
-	return b.program(ctx, "the solution", Exec{Words: []string{"sh", "-c", "chmod +x " + script + " && " + script}, Env: env})
+	return b.program(ctx, "the solution", containers.Exec{Words: []string{"sh", "-c", "chmod +x " + script + " && " + script}, Env: env})
 }
 
 const theHarness = "the harness"
 
 // program runs a program that must succeed.
-func (b *box) program(ctx context.Context, what string, e Exec) error {
-	tail := process.NewTail(ctx, quoted)
-	e.Output = io.MultiWriter(tail, b.log)
-	code, err := b.exec(ctx, 0, e)
+func (b *box) program(ctx context.Context, what string, e containers.Exec) error {
+	tail := process.NewTail(ctx, containers.Quoted)
+	e.Output = io.MultiWriter(tail, b.Log)
+	code, err := b.Exec(ctx, 0, e)
 	switch {
 	case err != nil:
 		return failed(ctx, outcomes.FailAgentExit, fmt.Errorf("%s: %w", what, err))
 	case code == killed:
-		return agents.Failf(outcomes.FailLimit, "%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)
+		return agents.Failf(outcomes.FailLimit, "%s was killed, as at the limit of memory (%d MB): %s", what, b.Task.Environment.MemoryMB, tail)
 	case code == missing && what == theHarness:
 		return agents.Failf(outcomes.FailAgentExit, "%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)
 	case code != 0:
@@ -130,16 +132,16 @@ var shellTool = json.RawMessage(`{"type":"function","function":{"name":"shell","
 
 // shell is a conversation in which the model has a shell in the container.
 func (b *box) shell(ctx context.Context, at agents.Attempt) (agents.Result, error) {
-	env, err := b.resolve(ctx, b.task, "agent")
+	env, err := b.Variables.Resolve(ctx, b.Task, "agent")
 	if err != nil {
 		return agents.Result{}, failed(ctx, outcomes.FailExample, err)
 	}
-	env = append(env, b.config.Env...)
-	return chat.Loop{Client: b.client, Turns: b.config.Turns, Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
+	env = append(env, b.agent.config.Env...)
+	return chat.Loop{Client: b.agent.client, Turns: b.agent.config.Turns, Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
 		Ends:     func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
 		Answer:   func(ctx context.Context, call formats.ToolCall) (string, error) { return b.command(ctx, call, env) },
 		OneByOne: true,
-	}.Run(ctx, at, []formats.Message{{Role: "system", Content: shellSystem}, {Role: "user", Content: b.task.Instruction}})
+	}.Run(ctx, at, []formats.Message{{Role: "system", Content: shellSystem}, {Role: "user", Content: b.Task.Instruction}})
 }
 
 // command runs one command of the model. What went wrong is its answer; only the end
@@ -155,8 +157,8 @@ func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) 
 	out := &process.Head{Limit: shellOutput}
 	limited, stop := context.WithTimeoutCause(ctx, shellTime, errCommand)
 	defer stop()
-	code, err := b.exec(limited, 0, Exec{Words: []string{"sh", "-c", arguments.Command}, Env: env, User: b.task.Agent.User,
-		Output: io.MultiWriter(out, b.log)})
+	code, err := b.Exec(limited, 0, containers.Exec{Words: []string{"sh", "-c", arguments.Command}, Env: env, User: b.Task.Agent.User,
+		Output: io.MultiWriter(out, b.Log)})
 	text := strings.ToValidUTF8(out.String(), "\uFFFD")
 	switch {
 	case errors.Is(err, errCommand):

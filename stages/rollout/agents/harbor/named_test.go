@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 
 // TestMissingHarness: the failure says what to do.
 func TestMissingHarness(t *testing.T) {
-	containers(t)
+	manyContainers(t)
 	for name, want := range map[string]string{"claude-code": "claude", "codex": "codex", "opencode": "opencode", "true; no-such-program": "no-such-program"} {
 		_, _, err := attempt(t, made(t, in(name)), root("tasks", "write-file"), nil)
 		if class(err) != outcomes.FailAgentExit || !strings.Contains(err.Error(), "does --harness-setup install it?") || !strings.Contains(err.Error(), want+":") {
@@ -66,7 +66,7 @@ const asked = "/app must have hello.txt with the word \"hello\":\n- no $HOME, `i
 // without a network, as root and as another user.
 func TestNamedHarnesses(t *testing.T) {
 	const image = "localhost/rollmill-test:harnesses"
-	containers(t)
+	manyContainers(t)
 	if out, err := exec.Command("podman", "image", "inspect", image).CombinedOutput(); err != nil {
 		t.Skipf(".ci/install containers harnesses and .ci/harness-image make their image: %v %s", err, out)
 	}

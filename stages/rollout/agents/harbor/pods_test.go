@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages/internal/containers"
 	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
@@ -62,7 +63,7 @@ esac
 // cluster puts kubectl first in PATH, and returns its folder and the runtime of pods.sh.
 func cluster(t *testing.T) (dir, runtime string) {
 	t.Helper()
-	containers(t)
+	manyContainers(t)
 	dir = t.TempDir()
 	storagetest.Program(t, filepath.Join(dir, "kubectl"), kubectl)
 	if err := os.WriteFile(filepath.Join(dir, "policy"), nil, 0o644); err != nil {
@@ -85,7 +86,7 @@ func pushed(t *testing.T, task, image, more string) string {
 		t.Fatal(err)
 	}
 	if image == "" {
-		if image, err = (&images{runtime: commands{"podman"}, ctx: t.Context()}).get(t.Context(), read); err != nil {
+		if image, err = made(t, nil).(*agent).Image(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,9 +150,9 @@ func TestPods(t *testing.T) {
 		}
 		os.Rename(filepath.Join(dir, "kept"), filepath.Join(dir, "policy"))
 	}
-	all, err := commands{"podman"}.Labelled(t.Context(), ownerLabel)
+	all, err := made(t, nil).(*agent).Labelled(t.Context(), containers.OwnerLabel)
 	for name, owner := range all {
-		if owner == ownerOf(a.host, a.folder.Path) {
+		if owner == a.Owner() {
 			t.Errorf("container %s is left", name)
 		}
 	}
@@ -167,14 +168,14 @@ func TestPodsCommands(t *testing.T) {
 	if err := os.Mkdir(logs, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRuntime(pods)
+	r, err := containers.New(pods)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const name = "rollmill-test-pod"
 	t.Cleanup(func() { r.Remove(context.Background(), name) })
-	if err := r.Start(t.Context(), Container{Name: name, Image: testImage, Labels: map[string]string{"rollmill.test": "a%2Fb"}, Processes: 1,
-		CPUs: 0.5, MemoryMB: 64, Mounts: []Mount{{From: logs, To: "/logs/verifier"}}}); err != nil {
+	if err := r.Start(t.Context(), containers.Container{Name: name, Image: testImage, Labels: map[string]string{"rollmill.test": "a%2Fb"}, Processes: 1,
+		CPUs: 0.5, MemoryMB: 64, Mounts: []containers.Mount{{From: logs, To: "/logs/verifier"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := r.Labelled(t.Context(), "rollmill.test"); err != nil || cmp.Diff(map[string]string{name: "a%2Fb"}, found) != "" {
@@ -191,7 +192,7 @@ func TestPodsCommands(t *testing.T) {
 		{"", "cat; echo out; echo err >&2; rm /logs/verifier/a", "out\nerr\n", 0},
 	} {
 		var out bytes.Buffer
-		code, err := r.Exec(t.Context(), name, Exec{Words: []string{"sh", "-c", c.script}, User: c.user, Workdir: "/tmp", Env: []string{"A=it's"}, Output: &out})
+		code, err := r.Exec(t.Context(), name, containers.Exec{Words: []string{"sh", "-c", c.script}, User: c.user, Workdir: "/tmp", Env: []string{"A=it's"}, Output: &out})
 		if err != nil || code != c.code || out.String() != c.out {
 			t.Errorf("%s: exit code %d, %v: %q", c.script, code, err, out.String())
 		}
@@ -221,7 +222,7 @@ func TestPodsCommands(t *testing.T) {
 	if err := r.Remove(t.Context(), name, "rollmill-test-gone"); err != nil {
 		t.Error(err)
 	}
-	if code, err := r.Exec(t.Context(), name, Exec{Words: []string{"true"}, Output: &archive}); err == nil && code == 0 {
+	if code, err := r.Exec(t.Context(), name, containers.Exec{Words: []string{"true"}, Output: &archive}); err == nil && code == 0 {
 		t.Error("a pod that is gone ran a program")
 	}
 }

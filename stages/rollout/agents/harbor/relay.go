@@ -21,7 +21,10 @@ import (
 // RelayCommand is the first argument with which this program is a relay.
 const RelayCommand = "relay-in-container"
 
-const socketName = "recorder.sock"
+const (
+	socketName = "recorder.sock"
+	socketPath = "/run/rollmill/" + socketName
+)
 
 // recorderHost stands for the relay's address in variables.
 const recorderHost = "http://recorder.rollmill.invalid"
@@ -103,7 +106,7 @@ func newBridge(folder string, at agents.Attempt) (*http.Server, error) {
 func (b *box) environ(at agents.Attempt) []string {
 	at.BaseURL = recorderHost + "/v1"
 	direct := "127.0.0.1"
-	if others, ok := b.lookup("no_proxy"); ok {
+	if others, ok := b.agent.lookup("no_proxy"); ok {
 		direct += "," + others
 	}
 	return append(at.Environ(), "no_proxy="+direct, "NO_PROXY="+direct)

@@ -67,8 +67,8 @@ func watched(t *testing.T, program string) string {
 	return filepath.Join(dir, "seen")
 }
 
-func TestVariables(t *testing.T)        { containers(t); variables(t, "podman", "podman") }
-func TestVariablesCommand(t *testing.T) { containers(t); variables(t, "command: podman", "podman") }
+func TestVariables(t *testing.T)        { manyContainers(t); variables(t, "podman", "podman") }
+func TestVariablesCommand(t *testing.T) { manyContainers(t); variables(t, "command: podman", "podman") }
 func TestBwrapVariables(t *testing.T)   { bubblewrap(t); variables(t, "bwrap", "bwrap") }
 
 // variables: a task's variables are in the container as they are written, and neither in
@@ -152,10 +152,10 @@ env = {E = "${AWS_SECRET_ACCESS_KEY}"}
 			t.Errorf("%v: %q", c.listed, warned)
 		}
 		loaded, _ := a.taskOf(formats.Example{Fields: []byte(`{"task_digest": "` + digestOf(t, task) + `"}`)})
-		if _, err := a.resolve(t.Context(), loaded, "solution"); err == nil || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY") {
+		if _, err := a.Variables.Resolve(t.Context(), loaded, "solution"); err == nil || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY") {
 			t.Errorf("%v: the solution: %v", c.listed, err)
 		}
-		env, err := a.resolve(t.Context(), loaded, "environment")
+		env, err := a.Variables.Resolve(t.Context(), loaded, "environment")
 		if (err == nil) != (c.missing == "") || err == nil && (env[1] != "STOLEN=canary-of-the-operator" || env[0] != "PART=x${OPENAI_API_KEY}") {
 			t.Errorf("%v: %v %v", c.listed, env, err)
 		}
@@ -195,19 +195,4 @@ func digestOf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return task.Digest
-}
-
-// TestNetworkOption: only a task without a network gets none from podman and docker.
-func TestNetworkOption(t *testing.T) {
-	for _, none := range []bool{false, true} {
-		file := filepath.Join(t.TempDir(), "words")
-		program := commands{"sh", "-c", `printf '%s ' "$@" >"$0"`, file}
-		if err := program.Start(t.Context(), Container{Name: "name", Image: "image", NoNetwork: none}); err != nil {
-			t.Fatal(err)
-		}
-		words, err := os.ReadFile(file)
-		if err != nil || strings.Contains(string(words), " --network none ") != none || strings.Contains(string(words), "--network") != none {
-			t.Errorf("%v: %s", err, words)
-		}
-	}
 }

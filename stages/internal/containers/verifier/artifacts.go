@@ -1,4 +1,4 @@
-package harbor
+package verifier
 
 import (
 	"archive/tar"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/stages/internal/containers"
 )
 
 const copiedBytes = 1 << 30 // read from the container for a path of the task
@@ -23,20 +24,20 @@ const copiedBytes = 1 << 30 // read from the container for a path of the task
 // names, and what the verifier printed. The container made them: a link is not followed.
 type kept struct{ harbor.Kept }
 
-// keep collects the files.
-func (b *box) keep(ctx context.Context) []formats.Artifact {
+// Artifacts collects the files.
+func (b *Box) Artifacts(ctx context.Context) []formats.Artifact {
 	ctx, stop := context.WithTimeout(ctx, removeTime)
 	defer stop()
 	k := &kept{harbor.Kept{Left: harbor.MaxKeptBytes}}
-	if b.printed.Total > 0 {
-		k.Add("/logs/verifier/test-stdout.txt", b.printed.Total, strings.NewReader(b.printed.String()))
+	if b.Printed.Total > 0 {
+		k.Add("/logs/verifier/test-stdout.txt", b.Printed.Total, strings.NewReader(b.Printed.String()))
 	}
 	for _, folder := range logs {
-		if err := k.folder(ctx, filepath.Join(b.dir, folder), "/logs/"+folder); err != nil {
+		if err := k.folder(ctx, filepath.Join(b.Dir, folder), "/logs/"+folder); err != nil {
 			b.warn(err)
 		}
 	}
-	for _, from := range b.task.Artifacts {
+	for _, from := range b.Task.Artifacts {
 		if err := b.copied(ctx, k, from); err != nil { // it may not be there
 			b.warn(fmt.Errorf("artifact %s: %w", from, err))
 		}
@@ -46,7 +47,7 @@ func (b *box) keep(ctx context.Context) []formats.Artifact {
 
 // folder adds the files below a folder of this machine, until the list is full.
 func (k *kept) folder(ctx context.Context, dir, name string) error {
-	whole, err := walk(ctx, dir, func(file string, in *os.Root, e fs.DirEntry) error {
+	whole, err := containers.Walk(ctx, dir, func(file string, in *os.Root, e fs.DirEntry) error {
 		if len(k.List) == harbor.MaxArtifacts {
 			return fs.SkipAll
 		}
@@ -71,18 +72,18 @@ func (k *kept) folder(ctx context.Context, dir, name string) error {
 }
 
 // archive reads what is at a path of the container, up to so many bytes, until it is stopped.
-func (b *box) archive(ctx context.Context, from string, limit int64) (_ *tar.Reader, stop func()) {
+func (b *Box) archive(ctx context.Context, from string, limit int64) (_ *tar.Reader, stop func()) {
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(ctx)
-	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, from, write)) }()
+	go func() { write.CloseWithError(b.CopyOut(ctx, b.Name, from, write)) }()
 	return tar.NewReader(io.LimitReader(read, limit)), func() { cancel(); read.Close() }
 }
 
 // copied adds what is at a path of the container: a file, or the files of a folder.
-func (b *box) copied(ctx context.Context, k *kept, from string) error {
+func (b *Box) copied(ctx context.Context, k *kept, from string) error {
 	archive, stop := b.archive(ctx, from, copiedBytes)
 	defer stop()
-	for range visited {
+	for range containers.Visited {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) || len(k.List) == harbor.MaxArtifacts {
 			return nil
@@ -97,5 +98,5 @@ func (b *box) copied(ctx context.Context, k *kept, from string) error {
 			}
 		}
 	}
-	return fmt.Errorf("only %d of its files and folders were looked at", visited)
+	return fmt.Errorf("only %d of its files and folders were looked at", containers.Visited)
 }

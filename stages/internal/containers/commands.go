@@ -1,4 +1,4 @@
-package harbor
+package containers
 
 import (
 	"bufio"
@@ -139,7 +139,7 @@ func (c commands) Again(ctx context.Context, name string) error {
 
 // Changed reads lines such as "C /etc/passwd". A line that is none is part of a name of
 // several lines, which is there to hide something.
-func (c commands) Changed(ctx context.Context, name string, to *tampered) error {
+func (c commands) Changed(ctx context.Context, name string, to Changes) error {
 	starts, err := c.output(ctx, "inspect", "--format", "{{.Config.Entrypoint}} {{.Config.Cmd}}", name)
 	if err != nil {
 		return err
@@ -188,14 +188,14 @@ func (c commands) Labelled(ctx context.Context, label string) (map[string]string
 
 // output runs a command and returns the beginning of what it prints.
 func (c commands) output(ctx context.Context, words ...string) (string, error) {
-	out := &process.Head{Limit: printed}
+	out := &process.Head{Limit: Printed}
 	err := runQuoted(ctx, process.Program{Words: slices.Concat(c, words), Stdout: out})
 	return strings.TrimSpace(out.String()), err
 }
 
 // runQuoted runs a command, whose error has what it said.
 func runQuoted(ctx context.Context, p process.Program) error {
-	errs := process.NewTail(ctx, quoted)
+	errs := process.NewTail(ctx, Quoted)
 	p.Stderr = errs
 	err := p.Run(ctx)
 	if text := errs.String(); err != nil && text != "" {
@@ -204,7 +204,8 @@ func runQuoted(ctx context.Context, p process.Program) error {
 	return err
 }
 
+// Bytes that are kept.
 const (
-	quoted  = 4 << 10 // of a command's standard error, in an error
-	printed = 1 << 20 // of what a command prints
+	Quoted  = 4 << 10 // of a command's standard error, in an error
+	Printed = 1 << 20 // of what a command prints
 )

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package harbor
+package containers
 
 // memoryMB returns that memory is not counted: containers run in a virtual machine.
 func memoryMB() int64 { return unknownMemory }

@@ -1,4 +1,4 @@
-package harbor
+package verifier
 
 import (
 	"context"
@@ -87,10 +87,10 @@ func (c *tampered) Add(kind byte, file string) {
 }
 
 // tampered returns their number. An error says that the runtime cannot tell.
-func (b *box) tampered(ctx context.Context) (float64, error) {
-	c, err := newTampered(b.task)
+func (b *Box) tampered(ctx context.Context) (float64, error) {
+	c, err := newTampered(b.Task)
 	if err == nil {
-		err = b.runtime.Changed(ctx, b.name, c)
+		err = b.Changed(ctx, b.Name, c)
 	}
 	if err != nil {
 		return 0, err

@@ -1,4 +1,4 @@
-package harbor
+package containers
 
 import (
 	"context"
@@ -13,27 +13,27 @@ import (
 
 // What is looked at below a folder that the container wrote.
 const (
-	visited = 10000 // files and folders
-	deepest = 32    // folders in each other
+	Visited = 10000 // files and folders
+	Deepest = 32    // folders in each other
 )
 
-// walk visits what is below a folder, a folder before what is in it, and follows no link out of it.
+// Walk visits what is below a folder, a folder before what is in it, and follows no link out of it.
 // It ends with ctx, when visit returns fs.SkipAll, or at its limits, and reports whether it
 // saw all.
-func walk(ctx context.Context, dir string, visit func(file string, in *os.Root, e fs.DirEntry) error) (whole bool, err error) {
+func Walk(ctx context.Context, dir string, visit func(file string, in *os.Root, e fs.DirEntry) error) (whole bool, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return false, err
 	}
 	defer root.Close()
-	left, whole := visited, true
+	left, whole := Visited, true
 	err = fs.WalkDir(few{root.FS(), root, &left}, ".", func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil || file == ".":
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case left == 0 || strings.Count(file, "/") >= deepest:
+		case left == 0 || strings.Count(file, "/") >= Deepest:
 			whole = false
 			return fs.SkipDir
 		}

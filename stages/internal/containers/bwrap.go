@@ -1,4 +1,4 @@
-package harbor
+package containers
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type bwrap struct {
 // cell is a container, and what its programs left running.
 type cell struct {
 	Container
-	ended processes
+	ended Processes
 }
 
 // defaultWorkdir is where programs work when the task names no folder.
@@ -95,7 +95,7 @@ func (b *bwrap) Start(_ context.Context, c Container) error {
 		}
 		c.Mounts = append(c.Mounts, Mount{From: from, To: to})
 	}
-	b.boxes[c.Name] = cell{c, processes{}}
+	b.boxes[c.Name] = cell{c, Processes{}}
 	return nil
 }
 
@@ -225,8 +225,8 @@ func (b *bwrap) Stop(context.Context, string) error { return nil }
 func (b *bwrap) Again(context.Context, string) error { return nil }
 
 // Changed takes all files in the container's own folders for added ones.
-func (b *bwrap) Changed(ctx context.Context, name string, to *tampered) error {
-	whole, err := walk(ctx, filepath.Join(b.dir, name, "own"), func(file string, _ *os.Root, _ fs.DirEntry) error {
+func (b *bwrap) Changed(ctx context.Context, name string, to Changes) error {
+	whole, err := Walk(ctx, filepath.Join(b.dir, name, "own"), func(file string, _ *os.Root, _ fs.DirEntry) error {
 		to.Add('A', "/"+file)
 		return nil
 	})

@@ -1,4 +1,8 @@
-package harbor
+// Package containers runs containers for tasks: with podman, docker or a program that takes
+// their commands, or with bubblewrap (Runtime), no more at once than this machine has room
+// for (Machine). Containers carry the label of the process that started them; one that was
+// killed leaves them to the next that opens a Machine.
+package containers
 
 import (
 	"context"
@@ -25,7 +29,7 @@ type Runtime interface {
 	// Again starts what the image starts, in a container that was stopped.
 	Again(ctx context.Context, name string) error
 	// Changed tells where a container's files are not the image's.
-	Changed(ctx context.Context, name string, to *tampered) error
+	Changed(ctx context.Context, name string, to Changes) error
 	// Remove removes containers, whatever runs in them, and forgets those that are gone.
 	Remove(ctx context.Context, names ...string) error
 	// Labelled returns the containers that have a label, and its value, which has
@@ -47,6 +51,12 @@ type Container struct {
 	Processes   int
 	NoNetwork   bool
 	Network     bool // the task says that it may use one
+}
+
+// Changes takes where a container's files are not the image's, a folder before what is in it.
+type Changes interface {
+	Start(words string)         // what the image starts
+	Add(kind byte, file string) // a path that was added (A), changed (C) or deleted (D)
 }
 
 // Mount is a file or folder of this machine that the container sees.

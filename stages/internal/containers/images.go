@@ -1,0 +1,54 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Images builds each image once. One that could not be built is not tried again by this
+// process: all attempts at its task fail alike.
+type Images struct {
+	runtime Runtime
+	ctx     context.Context // ends all builds
+	mu      sync.Mutex
+	made    map[string]func() error
+}
+
+// Get returns when an image is there, which is built of a folder, or, for "", its registry
+// has. The build goes on when ctx ends, for others.
+func (s *Images) Get(ctx context.Context, name, folder string, limit time.Duration) error {
+	s.mu.Lock()
+	if s.made[name] == nil {
+		if s.made == nil {
+			s.made = map[string]func() error{}
+		}
+		s.made[name] = sync.OnceValue(func() error {
+			ctx, stop := context.WithTimeoutCause(s.ctx, Limit(limit), ErrPhase)
+			defer stop()
+			return s.runtime.Image(ctx, name, folder)
+		})
+	}
+	build := s.made[name]
+	s.mu.Unlock()
+	built := make(chan error, 1)
+	go func() { built <- build() }()
+	select {
+	case err := <-built:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ErrPhase ends what a task's time limit ends.
+var ErrPhase = errors.New("the task's time limit passed")
+
+// Limit is a time limit of a task; 0 is none.
+func Limit(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 365 * 24 * time.Hour
+	}
+	return d
+}
