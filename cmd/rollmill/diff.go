@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/pipelines/look/diff"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -22,13 +23,18 @@ import (
 var diffCommand = cli.Command{
 	Name:    "diff",
 	Heading: settings.LookHeading,
-	Usage:   "compare two datasets of scores, or two of groups, over the same trajectories",
+	Usage:   "compare two datasets of scores, or of groups, over the same trajectories, or two evals",
 	About: `Reports how many rewards changed, their rank correlation, how many groups became
 flat (equal rewards) or stopped being flat, how many advantages changed sign, and the rows that
 changed most, with their text. Of groups it compares the advantages in the same way, such as
 those of two estimators. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png
+
+Of two evals, or scores of two policies on the same examples, it says which policy is
+better, as eval --against does:
+
+  rollmill diff runs/a/eval runs/b/eval
 
 With --root it compares two datasets of each epoch, a line for each and their sum:
 
@@ -89,7 +95,7 @@ func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 	}
 	d, failed := o.diff(ctx)
 	if d == nil {
-		return failed
+		return o.policies(ctx, s, failed)
 	}
 	if o.Plot != "" {
 		if err := plotDiff(d, o.Plot); err != nil {
@@ -97,6 +103,15 @@ func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 		}
 	}
 	return errors.Join(s.Print(d, d.WriteText), failed)
+}
+
+// policies compares two evals, or returns the error that A and B are no scores of the same trajectories.
+func (o *diffSettings) policies(ctx context.Context, s *cli.Session, failed error) error {
+	evals := errors.Is(failed, diff.ErrOther) || errors.Is(failed, storage.ErrNotExist)
+	if !evals || o.Root != "" || o.Reward != "" || o.Plot != "" || o.Sort != "" {
+		return failed
+	}
+	return printComparison(ctx, s, o.A, o.B, eval.MeasureOptions{Solved: o.Solved, Where: o.Where})
 }
 
 func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {

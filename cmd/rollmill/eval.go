@@ -25,9 +25,12 @@ attempts per solved one, and which examples always or never passed. --json has t
 figures of each example; --slice adds a table by a field of the examples.
 There is no --sort: the tables are of examples, in the order of the scores.
 Failed trajectories are excluded and counted. With --in it measures existing scores.
+--against says which of two policies is better: the difference of each example, its
+band, p, wins, losses and flips, or that it is not decided, and why.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
-  rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,
+  rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level
+  rollmill eval --in runs/b/eval/score --against runs/a/eval`,
 	Scans: true,
 	Body: cli.With(func() *evalSettings {
 		return &evalSettings{Source: settings.Source{Does: "read existing scores"},
@@ -40,6 +43,7 @@ Failed trajectories are excluded and counted. With --in it measures existing sco
 type evalSettings struct {
 	settings.Source
 	Measure     eval.MeasureOptions
+	Against     string
 	Examples    string
 	Generations *int
 	Policy      string
@@ -64,6 +68,7 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
 	d.String(&c.Measure.Where, "where", "measure only trajectories for which `EXPRESSION` is true, as in show --where")
 	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
+	d.String(&c.Against, "against", "compare with the scores, or the eval, at this `URI`, example by example").Common()
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.RunPlace)
 	d.Heading(plugin.Output)
@@ -112,7 +117,19 @@ func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 	for _, r := range result.Stages {
 		s.Say("%s", settings.Summary(r))
 	}
+	if c.Against != "" {
+		return printComparison(ctx, s, c.Against, result.Scores, m)
+	}
 	return s.Print(result, result.WriteText)
+}
+
+// printComparison says whether the policy that the scores at b are of is better than that at a.
+func printComparison(ctx context.Context, s *cli.Session, a, b string, m eval.MeasureOptions) error {
+	c, err := eval.Against(ctx, a, b, m)
+	if err != nil {
+		return err
+	}
+	return s.Print(c, c.WriteText)
 }
 
 // options returns the options of rollout and score as for a validation.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mathext"
+	"github.com/rollmill/rollmill/pipelines/look/paired"
 )
 
 // wilson returns the lower limit of the score interval of a share, c of n (E. B. Wilson,
@@ -28,18 +28,10 @@ func estimate(values []float64, confidence, lowest, highest float64) *Estimate {
 		c := int(math.Round(e.Value * n))
 		e.Low, e.High = new(wilson(len(values), c, confidence)), new(1-wilson(len(values), len(values)-c, confidence))
 	} else if n > 1 {
-		half := studentT(0.5+confidence/2, n-1) * std(values) / math.Sqrt(n)
+		half := paired.StudentT(0.5+confidence/2, n-1) * std(values) / math.Sqrt(n)
 		e.Low, e.High = new(max(lowest, e.Value-half)), new(min(highest, e.Value+half))
 	}
 	return e
-}
-
-// studentT returns the t that a share of Student's distribution lies below, for a
-// share above a half. It equals StudentsT.Quantile of gonum's stat/distuv, whose
-// package would link 2 MB of linear algebra.
-func studentT(share, freedom float64) float64 {
-	y := mathext.InvRegIncBeta(freedom/2, 0.5, 2*(1-share))
-	return math.Sqrt(freedom * (1 - y) / y)
 }
 
 func mean(values []float64) float64 {

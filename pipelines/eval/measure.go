@@ -158,15 +158,17 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
 	}
 	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
-		return nil, fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)),
-			", "),
-			"eval: no example has a field %q", field)
+		return nil, noField(field, examples[0])
 	}
 	var out []Slice
 	for _, value := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, Slice{Field: field, Value: value, Figures: figures(by[value], o)})
 	}
 	return out, nil
+}
+
+func noField(field string, e *example) error {
+	return fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(e.fields)), ", "), "eval: no example has a field %q", field)
 }
 
 // at returns a field's value as text; values that are not text are written as JSON.

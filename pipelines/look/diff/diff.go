@@ -4,6 +4,7 @@ package diff
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 			"it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
 	}
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
-		return nil, fault.Invalid(b.URI(), "compare datasets over the same trajectories", nil,
+		return nil, fault.Invalid(b.URI(), "compare datasets over the same trajectories", ErrOther,
 			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
@@ -157,6 +158,9 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	d.sums()
 	return d, d.texts(ctx, b)
 }
+
+// ErrOther is in the error about datasets over different trajectories.
+var ErrOther = errors.New("they have different bases")
 
 func noDifference(a, b string, o DiffOptions) *Difference {
 	return &Difference{A: a, B: b, Reward: o.Reward, LostTo: map[string]int64{}, Movers: []Mover{}, Flips: []Mover{},

@@ -710,7 +710,7 @@ def run(
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
 ) -> Result:
-    """compare two datasets of scores, or two of groups, over the same trajectories"""
+    """compare two datasets of scores, or of groups, over the same trajectories, or two evals"""
 
 @overload
 def run(
@@ -822,6 +822,7 @@ def run(
     slice: _Texts | None = ...,
     where: _Text | None = ...,
     confidence: float | None = ...,
+    against: _Text | None = ...,
     failures_count: bool | None = ...,
     run: _Text | None = ...,
     root: _Text | None = ...,

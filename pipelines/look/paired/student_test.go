@@ -1,4 +1,4 @@
-package eval
+package paired
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ func TestStudentEqualsGonum(t *testing.T) {
 	for _, share := range []float64{0.75, 0.9, 0.95, 0.975, 0.995} {
 		for _, freedom := range []float64{1, 2, 7, 30, 199, 1e6} {
 			want := distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(share)
-			if got := studentT(share, freedom); got != want {
+			if got := StudentT(share, freedom); got != want {
 				t.Errorf("share %v, %v degrees of freedom: %v instead of %v", share, freedom, got, want)
 			}
 		}

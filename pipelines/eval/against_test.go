@@ -1,0 +1,163 @@
+package eval
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/dataset/shards"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/schema"
+)
+
+// evaluated writes an eval of a policy, as Run does: for each example the rewards of its
+// attempts, null for one that failed; no attempts, no rows.
+func evaluated(t *testing.T, root, examples, reward string, rewards [][]float64) {
+	t.Helper()
+	write := func(uri string, spec manifest.Spec, each func(s *shards.Shard) error) {
+		shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
+		if err == nil {
+			err = each(shard)
+		}
+		if err == nil {
+			_, err = shard.Commit(t.Context(), shards.Outcome{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"run": root}}
+	if examples != "" {
+		spec.Params["examples"] = examples
+	}
+	row := func(e, k int) (id, trajectory, status string) {
+		id, status = fmt.Sprintf("e%02d", e), outcomes.StatusOK
+		if math.IsNaN(rewards[e][k]) {
+			status = outcomes.StatusFailed
+		}
+		return id, formats.TrajectoryID(root, id, 0, k), status
+	}
+	write(root+"/rollout", spec, func(s *shards.Shard) error {
+		table := shards.NewTable[formats.Trajectory](s, "", -1)
+		for e := range rewards {
+			var g []formats.Trajectory
+			for k := range rewards[e] {
+				id, trajectory, status := row(e, k)
+				r := formats.Trajectory{TrajectoryID: trajectory, ExampleID: id, Generation: int32(k), Run: "run", Model: root, PromptTokens: 10,
+					Example: fmt.Sprintf(`{"level":%d}`, e%2), Status: status, StopReason: outcomes.StopDone}
+				if status == outcomes.StatusFailed {
+					r.StopReason, r.FailureClass = outcomes.StopError, outcomes.FailTimeout
+				}
+				g = append(g, r)
+			}
+			if err := table.Write(t.Context(), g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	base, err := dataset.Open(t.Context(), root+"/rollout", dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := base.Ref("base", root+"/score")
+	scores := manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref, Params: map[string]any{"reward": reward}}
+	write(root+"/score", scores, func(s *shards.Shard) error {
+		table := shards.NewTable[formats.Score](s, "", 0)
+		for e, g := range rewards {
+			var rows []formats.Score
+			for k, v := range g {
+				id, trajectory, status := row(e, k)
+				s := formats.Score{TrajectoryID: trajectory, ExampleID: id, Generation: int32(k), Status: status}
+				if status == outcomes.StatusFailed {
+					s.Failure = outcomes.RewardTrajectory
+				} else {
+					s.Reward = &v
+				}
+				s.Rewards = []formats.NamedReward{{Name: "a", Weight: 1, Value: s.Reward, Failure: s.Failure}, {Name: "b", Value: s.Reward, Failure: s.Failure}}
+				rows = append(rows, s)
+			}
+			if err := table.Write(t.Context(), rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// twenty are 20 examples of two attempts; by is added to the odd ones.
+func twenty(by float64) (out [][]float64) {
+	for e := range 20 {
+		out = append(out, []float64{0.25 + by*float64(e%2), 0.5 + by*float64(e%2)})
+	}
+	return out
+}
+
+// TestAgainst compares policies whose difference is known.
+func TestAgainst(t *testing.T) {
+	evaluated(t, "mem://against/a", "set", "r", twenty(0))
+	better, failing, missing := twenty(0.5), twenty(0), twenty(0.5)
+	for e := range failing {
+		if failing[e] = []float64{0.35, 0.6}; e%2 == 1 {
+			failing[e] = []float64{null, null}
+		}
+	}
+	missing[1] = nil
+	for name, c := range map[string]struct {
+		rewards [][]float64
+		better  string
+		text    []string
+	}{
+		"better": {better, "b", []string{"result            b is better", "0.375 -> 0.625, difference 0.25 [0.1", "10 better in b, 0 worse, 10 equal",
+			"10 solved in b only, 0 in a only, p 0.001953", "\nlevel  examples", "\n0      10        0 [0, 0] ", "\n1      10        0.5 [0.5, 0.5] ", "\nreward  examples"}},
+		"equal": {twenty(0), "", []string{"not decided: no example differs"}},
+		"worse": {twenty(-0.5), "a", []string{"a is better"}},
+		// Its failures hide that it is worse where it is not counted: with them as the lowest reward the sign differs.
+		"failing": {failing, "", []string{"not decided: with failures as the lowest reward the difference is -0.", "no reward here, and in no figure: 10 examples (e01, e03"}},
+		"missing": {missing, "b", []string{"not attempted here, and in no figure: 1 example (e01)", "19 with a reward on both sides"}},
+		"one":     {[][]float64{{1, 1}}, "", []string{"not decided: too few examples differ (1)"}},
+		"nothing": {[][]float64{{null, null}}, "", []string{"not decided: no example has a reward on both sides"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := "mem://against/" + name
+			evaluated(t, root, "set", "r", c.rewards)
+			got, err := Against(t.Context(), "mem://against/a", root, MeasureOptions{Solved: 0.8, Slices: []string{"level"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			if err := got.WriteText(&text); err != nil || got.Better != c.better {
+				t.Errorf("better is %q, want %q: %v", got.Better, c.better, err)
+			}
+			for _, want := range c.text {
+				if !strings.Contains(text.String(), want) {
+					t.Errorf("the text has no %q:\n%s", want, &text)
+				}
+			}
+			other, err := Against(t.Context(), root, "mem://against/a", MeasureOptions{Solved: 0.8})
+			if err != nil || other.Wins != got.Losses || other.Lost != got.Gained || (other.Better == "") != (got.Better == "") {
+				t.Errorf("the other way round: %+v, %v", other, err)
+			}
+		})
+	}
+}
+
+// TestAgainstRefuses: what would compare more than the policies is refused by name.
+func TestAgainstRefuses(t *testing.T) {
+	evaluated(t, "mem://refused/a", "set", "r", twenty(0))
+	evaluated(t, "mem://refused/set", "another", "r", twenty(0))
+	evaluated(t, "mem://refused/unknown", "", "r", twenty(0))
+	evaluated(t, "mem://refused/reward", "set", "s", twenty(0))
+	for name, want := range map[string]string{
+		"set": "its examples are not those of", "unknown": "cannot be told", "reward": `reward was "r", is "s"`, "nowhere": "does not exist",
+	} {
+		if _, err := Against(t.Context(), "mem://refused/a", "mem://refused/"+name, MeasureOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v does not say %q", name, err, want)
+		}
+	}
+}
