@@ -137,6 +137,7 @@ type NamedReward struct {
 	Weight  float64  `parquet:"weight"`
 	Failure string   `parquet:"failure,optional,dict"`
 	Error   string   `parquet:"error,optional"`
+	Reason  string   `parquet:"reason,optional"` // why the value is what it is, as a judge says it
 }
 
 // AgentReward is the name of the reward that an agent returned for its own trajectory.

@@ -228,5 +228,6 @@ func rest(t *formats.Trajectory, f func(place, *string)) {
 	}
 	for i := range t.Rewards {
 		f(place{"rewards", i, "error"}, &t.Rewards[i].Error)
+		f(place{"rewards", i, "reason"}, &t.Rewards[i].Reason)
 	}
 }

@@ -11,7 +11,7 @@ const (
 
 // Version is the version of every row kind, "major.minor". Readers
 // ignore columns that a newer minor version added and refuse another major.
-const Version = "2.4"
+const Version = "2.5"
 
 // The further tables of a dataset.
 const (

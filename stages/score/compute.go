@@ -16,7 +16,7 @@ import (
 func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 	alive := slices.Grow(j.alive[:0], len(rows))
 	for _, r := range rows {
-		p.carry(r, j.named(len(p.carried)+len(p.rewards)))
+		p.carry(r, j.named(p.given()))
 		if Scorable(r.Status) {
 			alive = append(alive, r)
 		}
@@ -54,7 +54,9 @@ func (p *pipeline) component(ctx context.Context, to *buffer, c component, rows 
 	}
 	due, kept := p.in.copies.split(rows, c)
 	for _, r := range kept {
-		r.Known = append(r.Known, r.copied.value(c.Spec))
+		for _, s := range c.given {
+			r.Known = append(r.Known, r.copied.value(s))
+		}
 		r.signals = append(r.signals, signalsOf(r.copied.signals, c.Name)...)
 		if p.in.copies.steps[c.Name] {
 			r.steps = append(r.steps, c.Name)
@@ -86,7 +88,7 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 		return fault.Errorf(fault.Failed, "", "score: reward %q: %w", c.Name, err)
 	}
 	for i, r := range rows {
-		if v := &values[i]; v.plain() {
+		if v := &values[i]; v.plain() && c.Spec.Parts == nil {
 			r.Known = append(r.Known, formats.NamedReward{Name: c.Name, Weight: c.Weight, Value: to.number(v.Reward)})
 			continue
 		}
@@ -113,9 +115,21 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 				r.signals = append(r.signals, s)
 			}
 		}
-		r.Known = append(r.Known, named(c.Spec, v, to))
+		r.Known = c.appendTo(r.Known, v, to)
 	}
 	return nil
+}
+
+// appendTo appends a value and its parts to a row's rewards.
+func (c *component) appendTo(rewards []formats.NamedReward, v Value, to *buffer) []formats.NamedReward {
+	own := len(c.given) - len(c.Spec.Parts)
+	if own > 0 {
+		rewards = append(rewards, named(c.Spec, v, to))
+	}
+	for i, s := range c.given[own:] {
+		rewards = append(rewards, named(s, v.part(i, len(c.Spec.Parts)), to))
+	}
+	return rewards
 }
 
 // scoreUntried is the reward's Score for the rows on which it was not tried.
@@ -194,6 +208,6 @@ func signalsOf(all []formats.Signal, name string) (out []formats.Signal) {
 func (p *pipeline) unscored(r *Row) {
 	r.Known = r.Known[:len(p.carried)]
 	for _, c := range p.rewards {
-		r.Known = append(r.Known, named(c.Spec, Value{Failure: outcomes.RewardTrajectory}, nil))
+		r.Known = c.appendTo(r.Known, Value{Failure: outcomes.RewardTrajectory}, nil)
 	}
 }

@@ -98,6 +98,9 @@ func (e *copySource) compare(ctx context.Context, o Options, rewards rewardSet, 
 		switch {
 		case asked || changed && slices.Contains(e.modes, onlyChanged):
 			e.all[c.Name] = true
+		case known && (was.NoValue != c.Spec.NoValue || !slices.Equal(was.Parts, c.Spec.Parts)):
+			return usage("add --only changed, or --only "+c.Name, "reward %q gives %q in %q and %q now", c.Name, namesOf(given(was)),
+				e.URI(), namesOf(c.given))
 		case redefined:
 			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was,
 				e.URI(), c.Spec)
@@ -168,11 +171,17 @@ func (e *copySource) requested(r *Row, c component) bool {
 	if e.all[c.Name] {
 		return true
 	}
-	was, known := r.copied.rewards[c.Name]
-	if known = known && was.Failure != outcomes.RewardMissing; !known {
-		return slices.Contains(e.modes, onlyMissing)
+	own := c.given
+	if !c.Spec.NoValue {
+		own = own[:1] // a part may be null in a row that has a value
 	}
-	return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
+	return slices.ContainsFunc(own, func(s Spec) bool {
+		was, known := r.copied.rewards[s.Name]
+		if !known || was.Failure == outcomes.RewardMissing {
+			return slices.Contains(e.modes, onlyMissing)
+		}
+		return was.Failure != "" && slices.Contains(e.modes, onlyFailed)
+	})
 }
 
 // due reports whether a reward of a row has to be computed: it is requested, or reads another

@@ -15,7 +15,7 @@ import (
 type pipeline struct {
 	in      *input
 	slice   dataset.Range
-	carried []Spec          // rewards carried forward
+	carried []Spec          // rewards carried forward, and their parts
 	stepped []string        // those among them that may have given shaped rewards
 	shown   map[string]bool // whose shaped rewards other rewards read
 	rewards rewardSet
@@ -54,6 +54,15 @@ type buffer struct {
 	values []Value
 }
 
+// given returns how many rewards a row has.
+func (p *pipeline) given() int {
+	n := len(p.carried)
+	for _, c := range p.rewards {
+		n += len(c.given)
+	}
+	return n
+}
+
 // buffer returns an empty buffer for the scores of n rows.
 func (p *pipeline) buffer(n int) *buffer {
 	var r *buffer
@@ -62,7 +71,7 @@ func (p *pipeline) buffer(n int) *buffer {
 	default:
 		r = &buffer{}
 	}
-	each := len(p.carried) + len(p.rewards)
+	each := p.given()
 	r.scores = slices.Grow(r.scores[:0], n)
 	r.rewards = slices.Grow(r.rewards[:0], n*each)
 	r.numbers = slices.Grow(r.numbers[:0], n*(each+1))

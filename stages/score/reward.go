@@ -41,6 +41,11 @@ type Description struct {
 	// of the input's scores, which its own replace.
 	Shaped *string
 
+	// Parts are the names of numbers that it gives each row besides its own. A row has each as a
+	// reward named NAME_PART of weight 0, after the reward's own; with NoValue it has these alone.
+	Parts   []string
+	NoValue bool
+
 	Stored   bool // it reads the rewards with which trajectories came: the row's columns reward and rewards
 	Relative bool // a value depends on the row's whole group
 	Local    bool // it asks no model and no service
@@ -77,6 +82,17 @@ type Value struct {
 	Error   string
 
 	Traceback string // of the user's program, whose last line is Error; "" for none
+
+	Reason string // why the value is what it is, to be read by people; "" for none
+	Parts  []Part // of Description.Parts, in their order, also when Reward is not set; nil: none is known, as the reward
+}
+
+// Part is the result of one of Description.Parts for a row. One that is not set has no value.
+type Part struct {
+	Value   *float64 // nil: there is none
+	Failure string   // why: one of outcomes.RewardFailures; "" when Value is set
+	Error   string
+	Reason  string // as in Value
 }
 
 // Failed returns the value of a row that could not be scored.

@@ -19,9 +19,11 @@ type component struct {
 	Spec
 	Reward
 	Description
+
+	given []Spec // of a row: its own, and its parts
 }
 
-// makeRewards makes every reward; carried are the names of the rewards before them.
+// makeRewards makes every reward; carried are the names of the rewards of rows before them.
 // Nothing is started yet.
 func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 	o = o.defaults()
@@ -39,13 +41,26 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 		if err != nil {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
-		c := component{spec, reward, reward.Describe()}
-		if out = append(out, c); c.Detail == 0 {
+		c := component{Spec: spec, Reward: reward, Description: reward.Describe()}
+		c.Spec.Parts, c.Spec.NoValue = c.Description.Parts, c.Description.NoValue
+		c.given = given(c.Spec)
+		if out = append(out, c); c.Detail == 0 || len(c.given) == 0 {
 			return nil, fmt.Errorf("reward %q: kind %s describes nothing", spec.Name, kind.Name)
 		}
-		known = append(known[:len(known):len(known)], spec.Name)
+		if err := c.checkGiven(known); err != nil {
+			return nil, err
+		}
+		known = append(known[:len(known):len(known)], namesOf(c.given)...)
 	}
 	return out, nil
+}
+
+// specs returns those of the rewards.
+func (b rewardSet) specs() (out []Spec) {
+	for _, c := range b {
+		out = append(out, c.Spec)
+	}
+	return out
 }
 
 func (b rewardSet) close() error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,29 +45,18 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 }
 
 func (src *input) makeRewards(ctx context.Context, o Options) (rewardSet, error) {
-	var names []string
-	weighed := false
-	for _, s := range src.carriedExcept(o.Rewards) {
-		names = append(names, s.Name)
-		weighed = weighed || s.Weight != 0
-	}
-	for _, s := range o.Rewards {
-		weighed = weighed || s.Weight != 0
-	}
-	if !weighed {
+	carried := src.carriedExcept(o.Rewards)
+	if !slices.ContainsFunc(append(carried, o.Rewards...), func(s Spec) bool { return s.Weight != 0 }) {
 		return nil, usage("the total is the weighted sum: give one reward a weight", "every reward has weight 0")
 	}
-	rewards, err := makeRewards(o, names, false)
+	rewards, err := makeRewards(o, namesOf(given(carried...)), false)
 	if err == nil {
 		err = rewards.checkSteps(src.scores != nil)
 	}
 	if err != nil || src.copies == nil {
 		return rewards, err
 	}
-	for _, s := range o.Rewards {
-		names = append(names, s.Name)
-	}
-	return rewards, src.copies.compare(ctx, o, rewards, names)
+	return rewards, src.copies.compare(ctx, o, rewards, namesOf(append(carried, o.Rewards...)))
 }
 
 func runShard(ctx context.Context, o Options, in *input, rewards rewardSet) (shards.Result, shards.Outcome, error) {
@@ -99,7 +89,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 	}
 	p := &pipeline{
 		failures: shard.Failures(),
-		in:       in, slice: slice, carried: in.carriedExcept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards,
+		in:       in, slice: slice, carried: given(in.carriedExcept(o.Rewards)...), stepped: in.stepped(o.Rewards), rewards: rewards,
 		shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		keepBroken: o.KeepBroken, out: shards.NewTable[formats.Score](shard, "", slice.First),
@@ -120,7 +110,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 	outcome := p.tally.outcome()
 	maps.Copy(outcome.Facts, o.Judging.Ledger.Spent().facts(spent))
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
-	outcome.State, err = json.Marshal(state{append(in.carriedExcept(o.Rewards), o.Rewards...)})
+	outcome.State, err = json.Marshal(state{append(in.carriedExcept(o.Rewards), rewards.specs()...)})
 	return outcome, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,10 @@ type Spec struct {
 	Weight    float64 `json:"weight"`
 	Kind      string  `json:"kind"`
 	Arguments string  `json:"arguments,omitempty"`
+
+	// What the reward said of itself when it was made: see Description.
+	Parts   []string `json:"parts,omitempty"`
+	NoValue bool     `json:"no_value,omitempty"`
 
 	unnamed bool // without a name, so named after its kind
 }
@@ -98,6 +103,43 @@ func (s Spec) String() string {
 		b.WriteString(":" + s.Arguments)
 	}
 	return b.String()
+}
+
+// given returns the rewards that specs give a row, in order: for each its own, and its parts.
+func given(specs ...Spec) (out []Spec) {
+	for _, s := range specs {
+		if !s.NoValue {
+			out = append(out, s)
+		}
+		for _, part := range s.Parts {
+			out = append(out, Spec{Name: s.Name + "_" + part})
+		}
+	}
+	return out
+}
+
+// checkGiven refuses names that are taken or cannot be one.
+func (s *Spec) checkGiven(taken []string) error {
+	if s.NoValue && s.Weight != 0 && s.Weight != 1 {
+		return usage("leave the weight out: what it computes has weight 0", "reward %q has no value that could weigh %v", s.Name, s.Weight)
+	}
+	for _, c := range given(*s) {
+		if !nameForm.MatchString(c.Name) {
+			return usage("a name is letters, digits, _ and -", "reward %q: its part %q cannot be a name", s.Name, c.Name)
+		}
+		if slices.Contains(taken, c.Name) {
+			return usage("rename one of them: a part of a reward is named NAME_PART", "reward %q: two rewards would be named %q", s.Name, c.Name)
+		}
+		taken = append(taken[:len(taken):len(taken)], c.Name)
+	}
+	return nil
+}
+
+func namesOf(specs []Spec) (out []string) {
+	for _, s := range specs {
+		out = append(out, s.Name)
+	}
+	return out
 }
 
 func checkNames(specs []Spec) error {

@@ -1,6 +1,9 @@
 package score
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 // A spec that is read is written as one that is read as the same.
 func FuzzParseReward(f *testing.F) {
@@ -17,7 +20,7 @@ func FuzzParseReward(f *testing.F) {
 			t.Fatalf("%q has the name %q and the kind %q", text, s.Name, s.Kind)
 		}
 		again, err := ParseReward(s.String())
-		if again.unnamed = s.unnamed; err != nil || again != s {
+		if again.unnamed = s.unnamed; err != nil || !reflect.DeepEqual(again, s) {
 			t.Fatalf("%q is %+v, and as %q %+v: %v", text, s, s.String(), again, err)
 		}
 	})

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -9,11 +10,13 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 )
 
-const maxErrorBytes = 2048 // of one row's error column
+const maxErrorBytes = 2048 // of an error or a reason of a row
 
 // checked returns a valid value: a finite number, or a failure of the closed
 // list with a bounded error.
 func checked(v Value) Value {
+	reason, parts := cut(v.Reason), v.Parts
+	v.Reason = reason
 	if v.Failure == "" && !finite(v.Reward) {
 		v = Failed(outcomes.RewardNotFinite, "the reward is %v", v.Reward)
 	}
@@ -31,12 +34,27 @@ func checked(v Value) Value {
 	if !slices.Contains(outcomes.RewardFailures, v.Failure) {
 		v.Failure = outcomes.RewardError
 	}
-	return Value{Failure: v.Failure, Error: clip(v.Error)}
+	return Value{Failure: v.Failure, Error: clip(v.Error), Reason: reason, Parts: parts}
+}
+
+// part returns one of a number of parts, as checked does. One that was not given is never 0.
+func (v *Value) part(i, of int) Value {
+	switch {
+	case v.Parts == nil && v.Failure != "":
+		return Value{Failure: v.Failure, Error: v.Error}
+	case len(v.Parts) != of:
+		return Failed(outcomes.RewardError, "the reward gave %d of %d parts", len(v.Parts), of)
+	}
+	p := &v.Parts[i]
+	if p.Value == nil || p.Failure != "" {
+		return checked(Value{Failure: cmp.Or(p.Failure, outcomes.RewardError), Error: cmp.Or(p.Error, "it was not given"), Reason: p.Reason})
+	}
+	return checked(Value{Reward: *p.Value, Reason: p.Reason})
 }
 
 // plain reports whether the value is a valid number and nothing else, as most are.
 func (v *Value) plain() bool {
-	return v.Failure == "" && v.Shaped == nil && v.Signals == nil && v.Reward-v.Reward == 0 // NaN for infinities
+	return v.Failure == "" && v.Shaped == nil && v.Signals == nil && v.Reason == "" && v.Reward-v.Reward == 0 // NaN for infinities
 }
 
 func finite(numbers ...float64) bool {
@@ -56,9 +74,17 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
+// cut bounds a reason. It keeps the beginning.
+func cut(text string) string {
+	if len(text) > maxErrorBytes {
+		text = text[:maxErrorBytes] + "..."
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
 // named returns a reward; its value, if there is one, is stored in the buffer.
 func named(spec Spec, v Value, to *buffer) formats.NamedReward {
-	n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: v.Failure, Error: v.Error}
+	n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: v.Failure, Error: v.Error, Reason: v.Reason}
 	if v.Failure == "" {
 		n.Value = to.number(v.Reward)
 	}

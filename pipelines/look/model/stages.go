@@ -33,6 +33,7 @@ type Component struct {
 	Weight  float64  `json:"weight"`
 	Failure string   `json:"failure,omitempty"`
 	Error   string   `json:"error,omitempty"`
+	Reason  string   `json:"reason,omitempty"` // why it has this value, as a judge says it
 
 	Traceback string `json:"traceback,omitempty"` // the whole of it, if the error is its last line
 }
@@ -72,7 +73,7 @@ type Curated struct {
 func ComponentsOf(rewards []formats.NamedReward) []Component {
 	components := make([]Component, len(rewards))
 	for i, r := range rewards {
-		components[i] = Component{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure, Error: r.Error}
+		components[i] = Component{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure, Error: r.Error, Reason: r.Reason}
 	}
 	return components
 }
