@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -20,7 +21,7 @@ func (messagesTranslator) decode(q *Request, _ *StoredResponses) error {
 	if err := p.prompt(q.Fields); err != nil {
 		return err
 	}
-	q.Messages = p.messages
+	q.Messages, q.ToolErrors = p.messages, p.toolErrors
 	return q.convert(q.setFromMessages)
 }
 
@@ -86,7 +87,10 @@ func (q *Request) setMessagesToolChoice(o jsontext.Object) {
 
 // messagesPrompt converts the prompt of the Messages API to messages of chat
 // completions. A tool result is a message of its own there.
-type messagesPrompt struct{ chatPrompt }
+type messagesPrompt struct {
+	chatPrompt
+	toolErrors formats.ToolErrors
+}
 
 func (p *messagesPrompt) prompt(q jsontext.Object) error {
 	if v := q.Get("system"); len(v) > 0 && string(v) != "null" {

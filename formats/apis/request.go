@@ -33,6 +33,8 @@ type Request struct {
 	Model    string          // as the agent named it
 	Messages []formats.Message
 
+	ToolErrors formats.ToolErrors // of the prompt's tool results, where the API says it: no message has it
+
 	PlainText bool    // the prompt is text without roles: one message
 	PromptIDs []int32 // of a prompt that came as token ids
 	Previous  string  // id of the response that the prompt continues

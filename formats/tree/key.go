@@ -68,16 +68,29 @@ func (k *Keys) begin(m *formats.Message) {
 	k.buf = append(k.buf, byte(len(m.ToolCalls)))
 }
 
-// calls adds tool calls, with arguments that are equal as JSON in one form.
+// Call returns the key of a tool call without its id: those of one tool have the same if their arguments are equal as
+// JSON, or as text where they are none.
+func (k *Keys) Call(c formats.ToolCall) uint64 {
+	k.buf = k.buf[:0]
+	k.call(c)
+	return xxh3.Hash(k.buf)
+}
+
+// calls adds tool calls.
 func (k *Keys) calls(m *formats.Message) {
 	for _, c := range m.ToolCalls {
 		k.text(c.ID)
-		k.text(c.Name)
-		if one, ok := canonical(c.Arguments); ok {
-			k.text(string(one))
-		} else {
-			k.text(c.Arguments)
-		}
+		k.call(c)
+	}
+}
+
+// call adds a tool call, with arguments that are equal as JSON in one form.
+func (k *Keys) call(c formats.ToolCall) {
+	k.text(c.Name)
+	if one, ok := canonical(c.Arguments); ok {
+		k.text(string(one))
+	} else {
+		k.text(c.Arguments)
 	}
 }
 

@@ -65,11 +65,17 @@ func (o *Options) conclude(t *formats.Trajectory, result agents.Result, err erro
 		t.Reward, t.Rewards = result.Reward, components(result)
 	}
 	t.Artifacts = result.Artifacts
-	if len(result.Lost) > 0 {
+	note := func(key string, value any) {
 		fields := jsontext.ParseObject(result.Metadata)
-		names, _ := json.Marshal(result.Lost) // texts are JSON
-		fields.Set(lostKey, names)
+		raw, _ := json.Marshal(value) // texts and truth values are JSON
+		fields.Set(key, raw)
 		result.Metadata = fields.Bytes()
+	}
+	if len(result.Lost) > 0 {
+		note(lostKey, result.Lost)
+	}
+	if rec.ToolErrors.Merge(result.ToolErrors); rec.ToolErrors != nil {
+		note(formats.ToolErrorsField, rec.ToolErrors)
 	}
 	if result.Metadata != nil {
 		var b bytes.Buffer

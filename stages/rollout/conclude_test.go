@@ -182,3 +182,26 @@ func TestAnAgentThatGivesUpOnACallFails(t *testing.T) {
 		}
 	}
 }
+
+// reporting says of the tools that it called whether they failed.
+type reporting struct{ careless }
+
+func (r reporting) Attempt(ctx context.Context, a agents.Attempt) (agents.Result, error) {
+	result, err := r.careless.Attempt(ctx, a)
+	result.Metadata = []byte(`{"turns":1}`)
+	for id, failed := range map[string]bool{"a": true, "b": false, "c": true} {
+		result.ToolErrors.Add(id, failed)
+	}
+	result.ToolErrors.Add("b", false) // again
+	result.ToolErrors.Add("c", false) // another result of the same id: which one failed is not known
+	result.ToolErrors.Add("c", true)
+	return result, err
+}
+
+// TestRowsSayWhichToolsFailed: beside what the agent stored.
+func TestRowsSayWhichToolsFailed(t *testing.T) {
+	row, _ := verdict(t, &engine{}, 1, func(o *rollout.Options) { o.Agent = reporting{careless{1}} })
+	if want := `{"turns":1,"rollmill_tool_errors":{"a":true,"b":false,"c":null}}`; row.Metadata != want {
+		t.Errorf("metadata %s, want %s", row.Metadata, want)
+	}
+}

@@ -262,6 +262,9 @@ func (c *claude) result(o jsontext.Object, parent int) int {
 	text.Set()
 	c.begin(parent)
 	at := c.input(m, parent)
+	if !o.Has("is_error") { // the API's default
+		o.Set("is_error", []byte("false"))
+	}
 	c.Meta.KeepRest(at, o, "type", "tool_use_id", "content")
 	return at
 }

@@ -86,6 +86,8 @@ type Result struct {
 	Metadata json.RawMessage    // a JSON object, or nil
 	Lost     []string           // fields whose value was NaN or infinite: they are null
 
+	ToolErrors formats.ToolErrors // of the tools that the agent called; nil: it does not say
+
 	Artifacts []formats.Artifact // kept also of an attempt that failed
 }
 

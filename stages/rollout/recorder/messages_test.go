@@ -73,6 +73,9 @@ func TestAPromptOfMessages(t *testing.T) {
 	}
 	rec := s.End()
 	checkRow(t, rec)
+	if said, _ := json.Marshal(rec.ToolErrors); string(said) != `{"t1":true,"t2":false}` {
+		t.Errorf("the results of tools: %s", said)
+	}
 	if p.paths[0] != "/v1/chat/completions" || rec.ToolSets[0] != string(p.asked[0]["tools"]) ||
 		!strings.Contains(rec.Calls[0].Sampling, `"api":"messages","constrained_by":"tool_choice"`) {
 		t.Errorf("%s %s %s", p.paths[0], rec.ToolSets, rec.Calls[0].Sampling)

@@ -110,6 +110,7 @@ type Record struct {
 	Calls       []formats.Call
 	ToolSets    []string
 	TokenSource string
+	ToolErrors  formats.ToolErrors
 	Untrainable *completion.Failure // the first reason why the trajectory must not be trained on, or nil
 	LastCall    *completion.Failure // how the last call to end failed, or nil
 	LostCall    *completion.Failure // how a target call failed at the engine that no later successful call followed, or nil
@@ -184,6 +185,7 @@ func (s *Session) begin(q *apis.Request, function, session string) *call {
 	}
 	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.Model, o.Model), request: q}
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
+	s.record.ToolErrors.Merge(q.ToolErrors)
 	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.Tools, q.API.Name)
 	s.findEarlier(c)
 	if known := secret.From(s.ctx); q.Shows(known) ||

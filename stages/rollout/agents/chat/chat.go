@@ -156,7 +156,7 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 	}
 	defer log.Close()
 	return Loop{Client: a.client, Fields: a.fields, Turns: a.config.Turns, Ends: a.ends,
-		Answer: func(ctx context.Context, call formats.ToolCall) (string, error) {
+		Answer: func(ctx context.Context, call formats.ToolCall) (string, bool, error) {
 			return a.answerTool(ctx, at, call, log)
 		},
 	}.Run(ctx, at, messages)

@@ -17,39 +17,45 @@ type Loop struct {
 	Turns  int            // after this many answers the conversation ends as truncated
 	Ends   func(reply formats.Message) bool
 
-	// Answer answers a call. Its error ends the attempt.
-	Answer   func(ctx context.Context, call formats.ToolCall) (string, error)
+	// Answer answers a call, and says whether the answer is an error. Its own error ends the attempt.
+	Answer   func(ctx context.Context, call formats.ToolCall) (text string, failed bool, err error)
 	OneByOne bool // the calls of a reply, in order; otherwise all at once
 }
 
 // Run asks the model, answers its calls, and asks again. An error is as of an agent's
 // Attempt.
 func (l Loop) Run(ctx context.Context, at agents.Attempt, messages []formats.Message) (agents.Result, error) {
+	var result agents.Result
 	for turn := 1; ; turn++ {
 		reply, err := l.Client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, l.Fields)
 		if err != nil {
 			return agents.Result{}, &agents.Failure{Class: outcomes.FailEngine, Err: err}
 		}
 		if l.Ends(reply) {
-			return agents.Result{Stop: outcomes.StopDone}, nil
+			result.Stop = outcomes.StopDone
+			return result, nil
 		}
 		if turn == l.Turns {
-			return agents.Result{Stop: outcomes.StopTurns}, nil
+			result.Stop = outcomes.StopTurns
+			return result, nil
 		}
-		answers := make([]formats.Message, len(reply.ToolCalls))
+		answers, failed := make([]formats.Message, len(reply.ToolCalls)), make([]bool, len(reply.ToolCalls))
 		g, all := errgroup.WithContext(ctx)
 		if l.OneByOne {
 			g.SetLimit(1)
 		}
 		for i, call := range reply.ToolCalls {
 			g.Go(func() error {
-				text, err := l.Answer(all, call)
-				answers[i] = formats.Message{Role: "tool", ToolCallID: call.ID, Content: text}
+				text, bad, err := l.Answer(all, call)
+				answers[i], failed[i] = formats.Message{Role: "tool", ToolCallID: call.ID, Content: text}, bad
 				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
 			return agents.Result{}, err
+		}
+		for i, call := range reply.ToolCalls {
+			result.ToolErrors.Add(call.ID, failed[i])
 		}
 		messages = append(append(messages, reply), answers...)
 	}

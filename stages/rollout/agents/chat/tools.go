@@ -161,19 +161,19 @@ func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]st
 	return files, nil
 }
 
-// answerTool runs one program. Errors of the model and of the program are
+// answerTool runs one program, and says whether the answer is an error. Errors of the model and of the program are
 // reported to the model; the trajectory continues.
-func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.ToolCall, log io.Writer) (string, error) {
+func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.ToolCall, log io.Writer) (string, bool, error) {
 	i := slices.IndexFunc(a.tools, func(t tool) bool { return t.Name == call.Name })
 	if i < 0 || len(a.tools[i].Words) == 0 {
-		return fmt.Sprintf("error: there is no tool %q", call.Name), nil
+		return fmt.Sprintf("error: there is no tool %q", call.Name), true, nil
 	}
 	arguments := call.Arguments
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
 	if !json.Valid([]byte(arguments)) {
-		return "error: the arguments are not JSON", nil
+		return "error: the arguments are not JSON", true, nil
 	}
 	p := a.config.Program(a.tools[i].Words...)
 	p.Stdin, p.Stderr = strings.NewReader(arguments+"\n"), log
@@ -182,9 +182,9 @@ func (a *agent) answerTool(ctx context.Context, at agents.Attempt, call formats.
 	var failure *agents.Failure
 	switch {
 	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
+		return "", false, context.Cause(ctx)
 	case errors.As(err, &failure):
-		return "error: " + strings.ToValidUTF8(err.Error(), "\uFFFD"), nil
+		return "error: " + strings.ToValidUTF8(err.Error(), "\uFFFD"), true, nil
 	}
-	return strings.ToValidUTF8(strings.TrimSuffix(string(result), "\n"), "\uFFFD"), err
+	return strings.ToValidUTF8(strings.TrimSuffix(string(result), "\n"), "\uFFFD"), false, err
 }

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,9 @@ func TestToolsAreCalled(t *testing.T) {
 	result, rec, err := agenttest.Attempt(context.Background(), agenttest.Recorder(t, e), a, 5)
 	if err != nil || result.Stop != outcomes.StopDone || rec.Untrainable != nil {
 		t.Fatalf("%v %+v %v", err, result, rec.Untrainable)
+	}
+	if said, _ := json.Marshal(result.ToolErrors); string(said) != `{"c1":false,"c2":true,"c3":true,"c4":true}` {
+		t.Errorf("the results of tools: %s", said)
 	}
 	var got []string
 	for i, m := range rec.Messages {

@@ -138,21 +138,23 @@ func (b *box) shell(ctx context.Context, at agents.Attempt) (agents.Result, erro
 	}
 	env = append(env, b.agent.config.Env...)
 	return chat.Loop{Client: b.agent.client, Turns: b.agent.config.Turns, Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
-		Ends:     func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
-		Answer:   func(ctx context.Context, call formats.ToolCall) (string, error) { return b.command(ctx, call, env) },
+		Ends: func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
+		Answer: func(ctx context.Context, call formats.ToolCall) (string, bool, error) {
+			return b.command(ctx, call, env)
+		},
 		OneByOne: true,
 	}.Run(ctx, at, []formats.Message{{Role: "system", Content: shellSystem}, {Role: "user", Content: b.Task.Instruction}})
 }
 
-// command runs one command of the model. What went wrong is its answer; only the end
+// command runs one command of the model, and says whether it failed. What went wrong is its answer; only the end
 // of the attempt and a runtime that fails are errors.
-func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) (string, error) {
+func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) (string, bool, error) {
 	var arguments struct{ Command string }
 	switch err := json.Unmarshal([]byte(call.Arguments), &arguments); {
 	case call.Name != "shell":
-		return fmt.Sprintf("error: there is no tool %q", call.Name), nil
+		return fmt.Sprintf("error: there is no tool %q", call.Name), true, nil
 	case err != nil || arguments.Command == "":
-		return `error: the arguments are not {"command": "…"}`, nil
+		return `error: the arguments are not {"command": "…"}`, true, nil
 	}
 	out := &process.Head{Limit: shellOutput}
 	limited, stop := context.WithTimeoutCause(ctx, shellTime, errCommand)
@@ -162,16 +164,16 @@ func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) 
 	text := strings.ToValidUTF8(out.String(), "\uFFFD")
 	switch {
 	case errors.Is(err, errCommand):
-		return text + fmt.Sprintf("\nerror: the command took longer than %s", shellTime), nil
+		return text + fmt.Sprintf("\nerror: the command took longer than %s", shellTime), true, nil
 	case err != nil:
-		return "", failed(ctx, outcomes.FailAgentExit, fmt.Errorf("the shell: %w", err))
+		return "", false, failed(ctx, outcomes.FailAgentExit, fmt.Errorf("the shell: %w", err))
 	case out.Total > shellOutput:
 		text += "\n(the rest is left out)"
 	}
 	if code != 0 {
 		text += fmt.Sprintf("\nexit code %d", code)
 	}
-	return text, nil
+	return text, code != 0, nil
 }
 
 var errCommand = errors.New("the command's time limit passed")
