@@ -20,6 +20,7 @@ var rowTypes = map[schema.Kind]reflect.Type{
 	schema.TableDecisions:   reflect.TypeFor[decision.Decision](),
 	schema.TablePlan:        reflect.TypeFor[decision.Planned](),
 	schema.TableExamples:    reflect.TypeFor[decision.ExampleStats](),
+	schema.TableWorkspaces:  reflect.TypeFor[WorkspacePiece](),
 }
 
 // structColumns derives from the struct what the table must say about it.

@@ -75,6 +75,9 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, wa
 		return nil, fault.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
 			nil, "has no table %q", table)
 	}
+	if d.Removed(table) {
+		return nil, fault.Invalid(d.URI(), "make the dataset again, with --overwrite", nil, "table %q was removed by prune", table)
+	}
 	if r.First < 0 || r.Rows < 0 || r.First > t.Rows || r.Rows > t.Rows-r.First {
 		return nil, fault.Invalid(d.URI(), "", nil,
 			"rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)

@@ -27,6 +27,9 @@ func Verify(ctx context.Context, d *Dataset) error {
 		return err
 	}
 	for _, name := range d.TableNames() {
+		if d.Removed(name) {
+			continue
+		}
 		if err := d.verifyRows(ctx, name); err != nil {
 			return err
 		}
@@ -85,12 +88,16 @@ var digesters = map[schema.Kind]func(context.Context, *Dataset, string) (formats
 	schema.TableDecisions:   digestRows[decision.Decision],
 	schema.TablePlan:        digestRows[decision.Planned],
 	schema.TableExamples:    digestRows[decision.ExampleStats],
+	schema.TableWorkspaces:  digestRows[formats.WorkspacePiece],
 }
 
 func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum formats.RowsDigest, err error) {
 	all, _ := d.TableOf(table)
-	at := int64(0)
-	for row, err := range each[T](ctx, d, table, Range{0, all.Rows}, 64) {
+	at, atOnce := int64(0), 64
+	if table == schema.TableWorkspaces { // a row has megabytes
+		atOnce = 1
+	}
+	for row, err := range each[T](ctx, d, table, Range{0, all.Rows}, atOnce) {
 		if err != nil {
 			return sum, err
 		}

@@ -35,6 +35,7 @@ var columns = map[Kind][]Column{
 	TableDecisions:   decisionColumns,
 	TablePlan:        plannedColumns,
 	TableExamples:    exampleStatsColumns,
+	TableWorkspaces:  workspaceColumns,
 }
 
 // Documented lists what Columns knows, with a title for the page of columns.
@@ -53,6 +54,8 @@ var Documented = []struct {
 	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` " +
 		"makes them."},
 	{TableExamples, "A row for each example and policy version, in the curated dataset: the attempts of this epoch and of those before."},
+	{TableWorkspaces, "A row for each piece of what an attempt changed in its container, in a dataset of `rollout --keep-workspace`. " +
+		"Only the first piece of a trajectory has `runtime` and the columns after `digest`."},
 }
 
 // under returns columns as children of a list of structs.

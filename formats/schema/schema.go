@@ -21,4 +21,6 @@ const (
 	TableDecisions = "_decisions" // Decision, beside curated trajectories
 	TablePlan      = "_plan"      // Planned, beside curated trajectories
 	TableExamples  = "_examples"  // ExampleStats, beside curated trajectories
+
+	TableWorkspaces = "_workspaces" // WorkspacePiece, beside the trajectories of a rollout; nothing hands it on
 )

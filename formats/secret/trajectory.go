@@ -53,11 +53,17 @@ func Rows[T any](s *Set, rows []T) (replaced int) {
 		return 0
 	}
 	for i := range rows {
-		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
+		switch t := any(&rows[i]).(type) {
+		case *formats.Trajectory:
 			n, _ := s.Trajectory(t)
 			replaced += n
-		} else {
-			replaced += s.Value(&rows[i])
+		case *formats.WorkspacePiece: // its bytes were searched before they were packed, and look like anything now
+			bytes := t.Bytes
+			t.Bytes = ""
+			replaced += s.Value(t)
+			t.Bytes = bytes
+		default:
+			replaced += s.Value(t)
 		}
 	}
 	return replaced

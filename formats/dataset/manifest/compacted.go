@@ -35,6 +35,13 @@ func (c *Compacted) PartsOf(table string) []Part {
 	return c.Tables[table]
 }
 
+// Removed reports whether a further table was removed alone, as workspaces may be: Compacted has a list without
+// parts in its place.
+func (m *Manifest) Removed(table string) bool {
+	parts := m.Compacted.PartsOf(table)
+	return table == schema.TableWorkspaces && parts != nil && len(parts) == 0
+}
+
 func (c *Compacted) SetParts(table string, parts []Part) {
 	if table == "" {
 		c.Parts = parts
@@ -120,7 +127,7 @@ func (m *Manifest) checkCompacted(seen map[string]bool) error {
 	}
 	for _, name := range m.TableNames() {
 		t, _ := m.TableOf(name)
-		if t.Parts = c.PartsOf(name); t.Parts == nil {
+		if t.Parts = c.PartsOf(name); t.Parts == nil || m.Removed(name) {
 			continue
 		}
 		if err := t.check(name, m.Shards, seen); err != nil {

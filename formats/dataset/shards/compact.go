@@ -265,4 +265,5 @@ var mergers = map[schema.Kind]func(context.Context, *Shard, *dataset.Dataset, st
 	schema.TableDecisions:   mergeRows[decision.Decision],
 	schema.TablePlan:        mergeRows[decision.Planned],
 	schema.TableExamples:    mergeRows[decision.ExampleStats],
+	schema.TableWorkspaces:  mergeRows[formats.WorkspacePiece],
 }

@@ -24,9 +24,10 @@ var usual = map[string]string{
 	schema.TableDecisions:     "trajectory_id group_id generation kept reason detail",
 	schema.TablePairs: "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score " +
 		"rejected_score margin chosen rejected",
-	schema.TableLabels:   "trajectory_id group_id generation desirable reward completion",
-	schema.TablePlan:     "example_id epoch first_generation generations reason count valid failed solved std_pop forked_from fork_call",
-	schema.TableExamples: "example_id policy_version attempts failed scored passes mean std_pop completion_tokens last_epoch",
+	schema.TableLabels:     "trajectory_id group_id generation desirable reward completion",
+	schema.TablePlan:       "example_id epoch first_generation generations reason count valid failed solved std_pop forked_from fork_call",
+	schema.TableWorkspaces: "trajectory_id piece runtime image_digest digest size paths left_out",
+	schema.TableExamples:   "example_id policy_version attempts failed scored passes mean std_pop completion_tokens last_epoch",
 }
 
 // eachSelected calls f with the requested columns of each selected row.
