@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -28,6 +30,7 @@ type Options struct {
 	Rewards   Specs    // in the order they are computed; see ParseReward
 	DependsOn []string // further files whose content decides the values
 	PassEnv   []string // environment variables for programs although they are named like secrets
+	TaskEnv   []string // NAME=VALUE, or NAME alone, that Harbor tasks may read
 	Seed      int64    // programs and services derive their seeds from it
 
 	// Open opens a file that a reward reads, on a disk or in a bucket.
@@ -39,6 +42,9 @@ type Options struct {
 	Timeout        time.Duration // the longest wait for a program's next answer; 0: one minute
 	KeepBroken     bool          // score all rows although a program fails every one: for a caller that shows why
 	MaxFailureRate *float64      // of the trajectories that did not fail, the share that may stay unscored; nil: 0.5
+
+	taskEnv    verifier.Variables                                 // of TaskEnv
+	workspaces func(context.Context) (*workspaces.Dataset, error) // of In; see Setup
 }
 
 const (
@@ -62,6 +68,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Strings(&o.PassEnv, "reward-env",
 		"pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) "+
 			"are not passed otherwise")
+	d.Strings(&o.TaskEnv, "task-env", "let Harbor tasks read this `NAME` of the environment, as rollout --task-env does")
 	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").
 		DefaultShown(defaultTimeout.String()).Common()
 	d.Heading(plugin.Checks)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset/workspaces"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -36,7 +38,9 @@ type Description struct {
 
 	Files []string // on a disk or at URIs (Setup.Open), whose content decides the values: part of the identity
 	Words []string // of a program that it runs: every file among them decides the values
-	Reads []string // rewards computed before it, whose values it reads: --only computes it where one of them changed
+
+	Digests map[string]string // of what else decides the values, by name: part of the identity
+	Reads   []string          // rewards computed before it, whose values it reads: --only computes it where one of them changed
 	// Shaped is the reward whose shaped rewards it reads, computed in the same run; "" for those
 	// of the input's scores, which its own replace.
 	Shaped *string
@@ -128,8 +132,14 @@ type Setup struct {
 	Timeout time.Duration
 	PassEnv []string // environment variables for programs although they are named like secrets
 	Judging Judging
-	Open    func(ctx context.Context, uri string) (File, error) // fs.ErrNotExist if there is no such file
-	Log     *slog.Logger                                        // never nil
+
+	Concurrency int                // as the stage's
+	TaskEnv     verifier.Variables // that Harbor tasks may read
+	// Workspaces opens those of the attempts; nil without an error: none were kept. It is nil with Partial.
+	Workspaces func(context.Context) (*workspaces.Dataset, error)
+
+	Open func(ctx context.Context, uri string) (File, error) // fs.ErrNotExist if there is no such file
+	Log  *slog.Logger                                        // never nil
 }
 
 // File is a file that a reward reads.

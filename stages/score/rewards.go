@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -37,7 +39,7 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 		}
 		reward, err := kind.Make(spec.Arguments,
 			Setup{Name: spec.Name, Known: known, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
-				Judging: o.Judging, Open: o.Open, Log: o.Logger()})
+				Judging: o.Judging, Concurrency: o.Concurrency, TaskEnv: o.taskEnv, Workspaces: o.workspaces, Open: o.Open, Log: o.Logger()})
 		if err != nil {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
@@ -130,6 +132,7 @@ func (b rewardSet) files(ctx context.Context, o Options) (map[string]string, err
 			return nil, err
 		}
 		maps.Copy(out, files)
+		maps.Copy(out, c.Digests)
 		maps.Copy(out, words)
 	}
 	return out, nil
@@ -138,6 +141,7 @@ func (b rewardSet) files(ctx context.Context, o Options) (map[string]string, err
 // TryRewards starts every reward that needs something outside this process, for
 // `rollmill check`, and returns a sentence with their number.
 func (o Options) TryRewards(ctx context.Context) (found string, err error) {
+	o.taskEnv = verifier.ReadVariables(ctx, o.TaskEnv, os.LookupEnv)
 	rewards, err := makeRewards(o, nil, false)
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 )
 
 // Run scores one shard of a dataset and seals the dataset if the shard is the last. When a gate
@@ -33,6 +35,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		}
 		o.Rewards = append(o.Rewards, in.copiedSpecs...)
 	}
+	o.taskEnv, o.workspaces = verifier.ReadVariables(ctx, o.TaskEnv, os.LookupEnv), in.workspaces(ctx)
 	rewards, err := in.makeRewards(ctx, o)
 	if err != nil {
 		return stages.Report{}, err

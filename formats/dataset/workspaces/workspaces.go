@@ -48,6 +48,9 @@ func (w Workspace) Row(bytes string) formats.WorkspacePiece {
 		Size: w.Size, Paths: w.Paths, LeftOut: w.LeftOut}
 }
 
+// Running is before the name of a program in LeftOut that ran when the attempt ended.
+const Running = "a process that was running: "
+
 // KeyName is the name of Workspace.Key among a row's metadata.
 const KeyName = "workspace_digest"
 

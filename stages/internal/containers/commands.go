@@ -20,6 +20,8 @@ import (
 // the user's own.
 type commands []string
 
+var imageID = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`) // what no registry has a name for
+
 func (c commands) Found(ctx context.Context) (string, error) {
 	out, err := c.output(ctx, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -34,6 +36,8 @@ func (c commands) Image(ctx context.Context, image, folder string) error {
 	}
 	words := []string{"pull", "--quiet", image}
 	switch {
+	case imageID.MatchString(image):
+		return fmt.Errorf("image %s is not on this machine", image)
 	case image == "":
 		return errors.New("the task has neither environment/Dockerfile nor docker_image; --runtime bwrap runs such tasks")
 	case folder != "":

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/traceback"
-	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/storage/regular"
 )
@@ -82,20 +80,6 @@ func TraceOf(err error) string {
 		return t.trace
 	}
 	return ""
-}
-
-// EnvParams returns what an identity holds of KEY=VALUE variables: a digest of
-// each value. A variable with a secret's name is held by name alone, because
-// replacing one key by another gives the same rows.
-func EnvParams(env []string) map[string]string {
-	out := map[string]string{}
-	for _, variable := range env {
-		name, value, _ := strings.Cut(variable, "=")
-		if out[name] = "secret"; !secret.Looks(name) {
-			out[name] = stages.SlowDigest(name, value)
-		}
-	}
-	return out
 }
 
 func both(a, b io.Writer) io.Writer {

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
-	"strings"
 	"text/template"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -125,14 +124,7 @@ func (p *ProgramSettings) Environ(ctx context.Context, s Setup) ([]string, error
 	return out, nil
 }
 
-// Variable reads NAME=VALUE, or NAME alone, whose value the environment has unless ok is false. A value that looks
-// like a secret is added to the secrets of ctx.
+// Variable is stages.Variable of the environment that agents get.
 func (s Setup) Variable(ctx context.Context, variable string) (name, value string, ok bool) {
-	if name, value, ok = strings.Cut(variable, "="); !ok {
-		value, ok = s.Env(name)
-	}
-	if ok && (secret.Looks(name) || secret.Guess(value)) {
-		secret.From(ctx).Add(name, value)
-	}
-	return name, value, ok
+	return stages.Variable(ctx, variable, s.Env)
 }

@@ -133,6 +133,7 @@ def run(
     concurrency: int | None = ...,
     batch_rows: int | None = ...,
     reward_env: _Texts | None = ...,
+    task_env: _Texts | None = ...,
     timeout: str | None = ...,
     max_failure_rate: float | None = ...,
     only: _Texts | None = ...,

@@ -92,6 +92,5 @@ func (b *Box) keeps() bool { return b.Keep || b.Task.KeepProcesses }
 // ended: the answer may have been one of them.
 func missed(left []string, err error) error {
 	names := strings.Join(slices.Compact(left[:min(len(left), 10)]), ", ")
-	return fmt.Errorf("the agent left processes running (%s), which were ended before the tests, and %w; "+
-		"if the task asks for a running program, use --keep-processes", names, err)
+	return fmt.Errorf("the agent left processes running (%s), which were ended before the tests, and %w", names, err)
 }

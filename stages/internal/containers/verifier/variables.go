@@ -10,11 +10,33 @@ import (
 
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Variables are the variables of this machine that tasks may read.
 type Variables map[string]string
+
+// ReadVariables reads NAME=VALUE, or NAME alone, as --task-env lists them. One that is not set
+// is as one that is not listed.
+func ReadVariables(ctx context.Context, list []string, env func(name string) (string, bool)) Variables {
+	v := Variables{}
+	for _, variable := range list {
+		if name, value, ok := stages.Variable(ctx, variable, env); ok {
+			v[name] = value
+		}
+	}
+	return v
+}
+
+// Params returns what an identity holds of them.
+func (v Variables) Params() map[string]string {
+	var list []string
+	for name, value := range v {
+		list = append(list, name+"="+value)
+	}
+	return stages.EnvParams(list)
+}
 
 // Resolve returns the variables of a phase of a task. ${NAME} is a variable that --task-env
 // lists; so is ${NAME:-DEFAULT}, and DEFAULT where it is not listed. A value that looks like

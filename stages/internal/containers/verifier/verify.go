@@ -32,8 +32,11 @@ func (b *Box) Verify(ctx context.Context) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v, err := b.Judge(ctx, left)
-	if err == nil {
+	switch {
+	case err == nil:
 		maps.Copy(v.Rewards, notes)
+	case len(left) > 0:
+		err = fmt.Errorf("%w; if the task asks for a running program, use --keep-processes", err)
 	}
 	return v, err
 }

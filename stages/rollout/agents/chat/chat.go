@@ -34,6 +34,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
@@ -135,7 +136,7 @@ func (a *agent) Describe() agents.Description {
 		for _, t := range a.tools {
 			programs = append(programs, append([]string{t.Name}, t.Words...))
 		}
-		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, agents.EnvParams(a.config.Env)
+		d.Params["tools"], d.Params["programs"], d.Params["env"] = a.fields["tools"], programs, stages.EnvParams(a.config.Env)
 	}
 	if a.stop != nil {
 		d.Params["stop_match"] = a.config.StopMatch

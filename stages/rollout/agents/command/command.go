@@ -91,7 +91,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 func (a *agent) Describe() agents.Description {
 	params := map[string]any{"words": a.config.Words}
 	if len(a.config.Env) > 0 {
-		params["env"] = agents.EnvParams(a.config.Env)
+		params["env"] = stages.EnvParams(a.config.Env)
 	}
 	if a.pool != nil {
 		params["protocol"] = "lines"

@@ -86,7 +86,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	if a.config.Env, err = s.Environ(ctx, set); err != nil {
 		return nil, err
 	}
-	a.Variables, a.Tasks.Keep = s.taskEnv(ctx, set), s.KeepProcesses
+	a.Variables, a.Tasks.Keep = verifier.ReadVariables(ctx, s.TaskEnv, set.Env), s.KeepProcesses
 	if err := a.readSetup(ctx); err != nil {
 		return nil, err
 	}
@@ -129,10 +129,10 @@ func (a *agent) Describe() agents.Description {
 		params["turns"] = a.config.Turns
 	}
 	if len(a.config.Env) > 0 {
-		params["env"] = agents.EnvParams(a.config.Env)
+		params["env"] = stages.EnvParams(a.config.Env)
 	}
 	if len(a.Variables) > 0 {
-		params["task_env"] = agents.EnvParams(joined(a.Variables))
+		params["task_env"] = a.Variables.Params()
 	}
 	return agents.Description{Kind: "harbor", Params: params, Files: a.files}
 }

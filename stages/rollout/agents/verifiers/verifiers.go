@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -93,7 +94,7 @@ func (a *agent) Describe() agents.Description {
 		params["env_args"] = a.config.Args
 	}
 	if len(a.config.Env) > 0 {
-		params["env"] = agents.EnvParams(a.config.Env)
+		params["env"] = stages.EnvParams(a.config.Env)
 	}
 	return agents.Description{Kind: "verifiers", Params: params, OpenFiles: 3} // as agent http
 }
