@@ -28,7 +28,9 @@ arithmetic, an agent, a reward and a Makefile, whose comments say what to change
 and replaces no file. All of it runs at once: "make try" makes four attempts,
 "make" runs an epoch, "make EPOCH=1" the next, "make report" and "make view" show
 them, "make rescore REWARD=..." scores one again and compares, and "make check"
-tests the engine and the programs first.
+tests the engine and the programs first. An editor with a YAML language server
+completes and checks rollmill.yaml by rollmill.schema.json, which
+"rollmill help schema config" prints.
 
 With --from it takes your own examples, says which of their fields are the question
 and the answer, and writes a reward that compares with the answer.
@@ -77,6 +79,7 @@ func runInit(ctx context.Context, s *cli.Session, c *initSettings) error {
 	if err := c.readTasks(ctx); err != nil {
 		return err
 	}
+	c.Schema = s.ConfigSchema()
 	names, err := c.Write(c.Folder)
 	if err != nil {
 		return err

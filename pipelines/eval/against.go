@@ -112,9 +112,11 @@ func openScores(ctx context.Context, uri string, o MeasureOptions) (*dataset.Dat
 
 // sameQuestion refuses scores by other rewards, or of other examples: what differs then is not the policy.
 func sameQuestion(ctx context.Context, a, b *dataset.Dataset) error {
-	spec := manifest.Spec{Stage: b.Stage, Version: b.Version, Kind: b.Kind, Params: b.Params, Files: b.Files, Inputs: a.Inputs}
+	spec := manifest.Spec{Stage: b.Stage, Version: b.Version, Kind: b.Kind, Params: b.Params, Files: b.Files,
+		Inputs: a.Inputs}
 	if differs := manifest.Differences(&a.Manifest, spec); len(differs) > 0 || string(a.State) != string(b.State) {
-		return fault.Invalid(b.URI(), "score both with the same rewards", nil, "its rewards are not those of %q: %s", a.URI(),
+		return fault.Invalid(b.URI(), "score both with the same rewards", nil,
+			"its rewards are not those of %q: %s", a.URI(),
 			cmp.Or(strings.Join(differs, "; "), "the rewards that were carried forward differ"))
 	}
 	ba, err := a.OpenBase(ctx)
@@ -127,12 +129,12 @@ func sameQuestion(ctx context.Context, a, b *dataset.Dataset) error {
 	}
 	ea, eb := fmt.Sprint(ba.Params["examples"]), fmt.Sprint(bb.Params["examples"])
 	if ba.Params["examples"] == nil || bb.Params["examples"] == nil {
-		return fault.Invalid(b.URI(), "make both by rollout", nil, "whether its examples are those of %q cannot be told: their rollouts do not both say",
-			a.URI())
+		return fault.Invalid(b.URI(), "make both by rollout", nil,
+			"whether its examples are those of %q cannot be told: their rollouts do not both say", a.URI())
 	}
 	if ea != eb {
-		return fault.Invalid(b.URI(), "attempt the same examples with both", nil, "its examples are not those of %q (digests %s and %s)",
-			a.URI(), eb, ea)
+		return fault.Invalid(b.URI(), "attempt the same examples with both", nil,
+			"its examples are not those of %q (digests %s and %s)", a.URI(), eb, ea)
 	}
 	return nil
 }
@@ -146,10 +148,14 @@ func (s *Side) read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) (
 	out := map[string]*example{}
 	for _, e := range examples {
 		if out[e.id] != nil {
-			return nil, fault.Invalid(d.URI(), "choose one: --where 'epoch == 0'", nil, "it has attempts at example %q in several epochs", e.id)
+			return nil, fault.Invalid(d.URI(), "choose one: --where 'epoch == 0'", nil,
+				"it has attempts at example %q in several epochs", e.id)
 		}
 		f := figures([]*example{e}, o)
-		s.Trajectories, s.Failed, s.Unscored, out[e.id] = s.Trajectories+f.Trajectories, s.Failed+f.Failed, s.Unscored+f.Unscored, e
+		s.Trajectories += f.Trajectories
+		s.Failed += f.Failed
+		s.Unscored += f.Unscored
+		out[e.id] = e
 	}
 	return out, nil
 }

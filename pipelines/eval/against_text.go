@@ -21,11 +21,13 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	c.B.writeText(out, "b")
 	fmt.Fprintf(out, "examples\t%d with a reward on both sides\n", c.Examples)
 	if c.Examples > 0 {
-		fmt.Fprintf(out, "mean reward\t%.4g -> %.4g, difference %s, p %s\n", *c.MeanA, *c.MeanB, c.Difference.text(), text.Float(c.P))
-		fmt.Fprintf(out, "with failures\tdifference %s, each attempt without a reward at the lowest one\n", text.Float(c.WithFailures))
+		fmt.Fprintf(out, "mean reward\t%.4g -> %.4g, difference %s, p %s\n", *c.MeanA, *c.MeanB,
+			c.Difference.text(), text.Float(c.P))
+		fmt.Fprintf(out, "with failures\tdifference %s, each attempt without a reward at the lowest one\n",
+			text.Float(c.WithFailures))
 		fmt.Fprintf(out, "examples by mean\t%d better in b, %d worse, %d equal\n", c.Wins, c.Losses, c.Ties)
-		fmt.Fprintf(out, "flips\t%d solved in b only, %d in a only, p %s (McNemar), at a reward of %g or more\n", c.Gained, c.Lost,
-			text.Float(c.McNemar), c.Solved)
+		fmt.Fprintf(out, "flips\t%d solved in b only, %d in a only, p %s (McNemar), at a reward of %g or more\n",
+			c.Gained, c.Lost, text.Float(c.McNemar), c.Solved)
 	}
 	for _, e := range []struct {
 		name string
@@ -35,7 +37,8 @@ func (c *Comparison) WriteText(w io.Writer) error {
 			fmt.Fprintf(out, "%s\tdifference of an attempt %s\n", e.name, e.e.text())
 		}
 	}
-	fmt.Fprintf(out, "bands\t%g %%, of %d resamples of the examples; p of a permutation test\n", 100*c.Confidence, paired.Resamples)
+	fmt.Fprintf(out, "bands\t%g %%, of %d resamples of the examples; p of a permutation test\n", 100*c.Confidence,
+		paired.Resamples)
 	writePaired(out, "reward", c.Rewards, func(p *Paired) string { return p.Name })
 	for i := 0; i < len(c.Slices); {
 		end := i + 1
@@ -82,7 +85,7 @@ func writePaired(w io.Writer, head string, all []Paired, name func(*Paired) stri
 	fmt.Fprintf(w, "\n%s\texamples\tdifference\tp\tp (Holm)\tb better, worse\tflips\tresult\n", head)
 	for i := range all {
 		p := &all[i]
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%d, %d\t%d, %d\t%s\n", text.Line(name(p)), p.Examples, p.Difference.text(), text.Float(p.P), text.Float(p.PHolm),
-			p.Wins, p.Losses, p.Gained, p.Lost, cmp.Or(p.Better, "not decided"))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%d, %d\t%d, %d\t%s\n", text.Line(name(p)), p.Examples,
+			p.Difference.text(), text.Float(p.P), text.Float(p.PHolm), p.Wins, p.Losses, p.Gained, p.Lost, cmp.Or(p.Better, "not decided"))
 	}
 }

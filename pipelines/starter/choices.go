@@ -16,6 +16,7 @@ type Choices struct {
 	Trainer string // one of TrainersOf the engine
 	Model   string // that the engine serves, or that ART trains; not used with the sandbox
 	Tasks   *Tasks // the user's own; nil for tasks of arithmetic
+	Schema  string // JSON schema of the config
 }
 
 // Sandbox is the engine and the trainer for machines without a GPU.

@@ -52,8 +52,11 @@ func (c Choices) files() ([]file, error) {
 		}
 		out = append(out, file{path.Base(s), data})
 	}
-	return out, nil
+	return append(out, file{schemaFile, []byte(c.Schema)}), nil
 }
+
+// schemaFile is named in the first line of the config.
+const schemaFile = "rollmill.schema.json"
 
 func (c Choices) filled(name, text string) ([]byte, error) {
 	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"yaml": quoted, "python": strconv.Quote}).Parse(text)

@@ -73,8 +73,8 @@ func firstSentence(text string) string {
 // schemaList returns what `rollmill help schemas` prints: the name and the title of each schema.
 func (a *App) schemaList() string {
 	var b strings.Builder
-	b.WriteString("JSON schemas of the messages to and from programs (rollmill help schema NAME prints one):\n")
-	for _, name := range namesIn(a.Schemas, ".json") {
+	b.WriteString("JSON schemas of the config, and of the messages of programs (rollmill help schema NAME prints one):\n")
+	for _, name := range a.schemaNames() {
 		var schema struct{ Title string }
 		text, _ := a.schemaText(name)
 		_ = json.Unmarshal([]byte(text), &schema) // a schema without a title is still listed
@@ -83,11 +83,18 @@ func (a *App) schemaList() string {
 	return b.String()
 }
 
+func (a *App) schemaNames() []string {
+	return append([]string{configName}, namesIn(a.Schemas, ".json")...)
+}
+
 // schemaText returns the text of a schema.
 func (a *App) schemaText(name string) (string, error) {
+	if name == configName {
+		return a.ConfigSchema(), nil
+	}
 	text, err := fs.ReadFile(a.Schemas, name+".json")
 	if err != nil {
-		names := namesIn(a.Schemas, ".json")
+		names := a.schemaNames()
 		return "", Usagef(plugin.Nearest(name, names, "schemas are "+strings.Join(names, ", ")),
 			"there is no schema %q", name)
 	}
