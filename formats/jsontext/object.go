@@ -57,17 +57,11 @@ func (o Object) With(key string, raw []byte) Object {
 	return o
 }
 
-// Drop removes a key and reports whether it was present.
-func (o *Object) Drop(key string) bool {
-	kept := (*o)[:0]
-	for _, m := range *o {
-		if m.Key != key {
-			kept = append(kept, m)
-		}
-	}
-	gone := len(kept) < len(*o)
-	*o = kept
-	return gone
+// Drop removes members and reports whether there was one.
+func (o *Object) Drop(keys ...string) bool {
+	before := len(*o)
+	*o = slices.DeleteFunc(*o, func(m Member) bool { return slices.Contains(keys, m.Key) })
+	return len(*o) < before
 }
 
 func (o Object) Bytes() []byte {

@@ -62,12 +62,12 @@ func (o *ImportOptions) attempt(ctx context.Context, spec manifest.Spec, sort bo
 	}
 	w, c := newWriter(o, shard), newCheck(o)
 	defer c.close()
-	g, done := gatherer(newAdjacent(o, w.group)), func() int64 { return w.written }
+	g := gatherer(newAdjacent(o, w.group))
 	if sort {
-		g, done = newSorted(o, w.group), nil // it copies rows
+		g = newSorted(o, w.group)
 	}
 	defer g.close()
-	err = c.read(ctx, g.add, done)
+	err = c.read(ctx, g.add)
 	source, err := w.end(ctx, g, c, err)
 	return source, w.outcome, shard, err
 }
@@ -80,7 +80,6 @@ func (w *writer) end(ctx context.Context, g gatherer, c *check, err error) (sour
 	if err == nil {
 		err = w.flush(ctx)
 	}
-	w.count()
 	c.count(w.outcome.Facts)
 	if !errors.Is(err, errScattered) {
 		var bad error
@@ -104,7 +103,7 @@ func CheckImport(ctx context.Context, o ImportOptions) (Source, error) {
 	c := newCheck(&o)
 	defer c.close()
 	c.checks = true
-	err := c.read(ctx, func(context.Context, *row) error { return nil }, nil)
+	err := c.read(ctx, func(context.Context, *row) error { return nil })
 	source, bad := c.report()
 	return source, cmp.Or(err, bad)
 }

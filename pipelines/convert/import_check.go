@@ -82,9 +82,8 @@ const sorterMemory = 16 << 20
 // maxRefusals is how many records the report lists.
 const maxRefusals = 100
 
-// read passes every row of the shard to add, in the order of the source. done
-// returns how many of them are needed no more; nil: each only during add.
-func (c *check) read(ctx context.Context, add func(context.Context, *row) error, done func() int64) error {
+// read passes every row of the shard to add, in the order of the source.
+func (c *check) read(ctx context.Context, add func(context.Context, *row) error) error {
 	c.meter = c.o.Meter(stage, "record", 0)
 	defer c.meter.Done()
 	err := c.o.each(ctx, func(file int, p *parsed) error { return c.record(ctx, file, p, add) },
@@ -95,12 +94,7 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error,
 			c.broken++
 			c.refuse(file, "file", err)
 			return nil
-		}, &c.account, func() (int64, int64) {
-			if done == nil {
-				return c.added, c.added
-			}
-			return c.added, done()
-		})
+		}, &c.account)
 	if err == nil && c.joiner != nil {
 		err = c.merge(ctx, add)
 	}

@@ -3,7 +3,6 @@ package convert
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -13,21 +12,15 @@ import (
 
 // convert converts the records of a batch.
 func (o *ImportOptions) convert(b *batch, h *hasher, account *importers.Account) {
-	n := len(b.records)
-	b.parsed, b.rows = slices.Grow(b.parsed, n)[:n], slices.Grow(b.rows, n)[:n]
-	free := b.rows
+	b.parsed = make([]parsed, len(b.records))
 	for i, r := range b.records {
 		p := &b.parsed[i]
-		p.Record, p.Room = r, &b.room
+		p.Record = r
 		p.Convert(&o.Format)
 		if p.fresh = account.Add(p.Data, p.Err == nil); p.Err != nil {
 			continue
 		}
-		n := len(p.Items)
-		if n > len(free) {
-			free = make([]row, n)
-		}
-		p.rows, free = free[:n:n], free[n:]
+		p.rows = make([]row, len(p.Items))
 		if p.Err = o.rows(p, h, o.Files[b.file].URI); p.Err != nil {
 			p.rows = nil
 		}

@@ -1,10 +1,10 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
-	"iter"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/spill"
@@ -81,14 +81,12 @@ func (a *adjacent) end(ctx context.Context) error {
 	return err
 }
 
-// sorted sorts rows by the first appearance of their group. It finds the first
-// row of each group by sorting keys, and then sorts the rows.
+// sorted sorts rows by the first appearance of their group: by group and place, and then by the group's first place.
 type sorted struct {
 	emit func(context.Context, []*row) error
 	o    *ImportOptions
 	n    uint64
-	keys *spill.Sorter // a group and a row, as it came
-	rows *spill.List   // packed
+	rows *spill.Sorter // packed, by group and place
 	buf  []byte
 }
 
@@ -105,25 +103,17 @@ func unpack(b []byte) *row {
 }
 
 func newSorted(o *ImportOptions, emit func(context.Context, []*row) error) *sorted {
-	return &sorted{emit: emit, o: o, keys: spill.New(o.Spill.Dir, o.Spill.Memory/4),
-		rows: spill.NewList(o.Spill.Dir, o.Spill.Memory/4)}
+	return &sorted{emit: emit, o: o, rows: spill.New(o.Spill.Dir, o.Spill.Memory/2)}
 }
 
-// close removes what was sorted, which is no longer needed.
-func (s *sorted) close() {
-	_ = s.keys.Close()
-	_ = s.rows.Close()
-}
+func (s *sorted) close() { _ = s.rows.Close() } // its content is no longer needed
 
 func (s *sorted) add(_ context.Context, r *row) error {
 	k := r.key()
-	s.buf = numbers(s.buf[:0], k.hi, k.lo, s.n)
+	const keyBytes = 24
+	s.buf = spill.Append(numbers(s.buf[:0], k.hi, k.lo, s.n), &packed{*r.Item, r.own})
 	s.n++
-	if err := s.keys.Add(s.buf, nil); err != nil {
-		return err
-	}
-	s.buf = spill.Append(s.buf[:0], &packed{*r.Item, r.own})
-	return s.rows.Add(s.buf)
+	return s.rows.Add(s.buf[:keyBytes], s.buf[keyBytes:])
 }
 
 // numbers appends numbers, which sort as they are.
@@ -135,56 +125,28 @@ func numbers(b []byte, all ...uint64) []byte {
 }
 
 func (s *sorted) end(ctx context.Context) error {
-	first := spill.New(s.o.Spill.Dir, s.o.Spill.Memory/4)
-	defer first.Close() // its content is no longer needed
-	if err := s.firsts(first); err != nil {
-		return err
-	}
-	byGroup := spill.New(s.o.Spill.Dir, s.o.Spill.Memory)
-	defer byGroup.Close() // the same
-	if err := s.addByGroup(first, byGroup); err != nil {
+	byGroup := spill.New(s.o.Spill.Dir, s.o.Spill.Memory/2)
+	defer byGroup.Close() // its content is no longer needed
+	if err := s.addByGroup(byGroup); err != nil {
 		return err
 	}
 	s.close()
 	return s.groups(ctx, byGroup)
 }
 
-// firsts adds every row with the first row of its group.
-func (s *sorted) firsts(to *spill.Sorter) error {
-	var group [16]byte
-	var first uint64
-	begun := false
-	for x, err := range s.keys.Sorted() {
-		if err != nil {
-			return err
-		}
-		n := binary.BigEndian.Uint64(x.Key[16:])
-		if !begun || string(x.Key[:16]) != string(group[:]) {
-			copy(group[:], x.Key)
-			first, begun = n, true
-		}
-		s.buf = numbers(s.buf[:0], n, first)
-		if err := to.Add(s.buf[:8], s.buf[8:]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // addByGroup adds the rows by the first of their group, and then by their own place.
-func (s *sorted) addByGroup(first, to *spill.Sorter) error {
-	next, stop := iter.Pull2(first.Sorted())
-	defer stop()
-	for row, err := range s.rows.All() {
-		x, bad, _ := next()
-		if err == nil {
-			err = bad
-		}
+func (s *sorted) addByGroup(to *spill.Sorter) error {
+	var group, first []byte
+	for x, err := range s.rows.Sorted() {
 		if err != nil {
 			return err
 		}
-		s.buf = append(append(s.buf[:0], x.Value...), x.Key...)
-		if err := to.Add(s.buf, row); err != nil {
+		of, place := x.Key[:16], x.Key[16:]
+		if first == nil || !bytes.Equal(of, group) {
+			group, first = append(group[:0], of...), append(first[:0], place...)
+		}
+		s.buf = append(append(s.buf[:0], first...), place...)
+		if err := to.Add(s.buf, x.Value); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r s
 	g := newSorted(n.o, w.group)
 	defer g.close()
 	if err = n.wait(ctx); err == nil {
-		err = n.c.read(ctx, g.add, nil)
+		err = n.c.read(ctx, g.add)
 	}
 	if err == nil {
 		err = n.pend(ctx)

@@ -13,8 +13,7 @@ import (
 )
 
 // cut cuts a file into batches. It returns false when the import has ended.
-func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Weighted, pool *batches,
-	todo, ordered chan<- *batch) bool {
+func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Weighted, todo, ordered chan<- *batch) bool {
 	send := func(b *batch) bool {
 		b.held = min(b.bytes, inWork)
 		if memory.Acquire(ctx, b.held) != nil {
@@ -36,7 +35,7 @@ func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Wei
 			return false
 		}
 	}
-	b := pool.get(file)
+	b := &batch{file: file}
 	content, err := o.Files[file].Open(ctx)
 	if err == nil {
 		defer content.Close() // read only: nothing is lost
@@ -51,7 +50,7 @@ func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Wei
 				if !send(b) {
 					return false
 				}
-				b = pool.get(file)
+				b = &batch{file: file}
 			}
 		}
 	}

@@ -12,21 +12,20 @@ import (
 
 // each converts the records of every file, concurrently, and calls use for each
 // of them in order. broken is called when a file cannot be read to its end; its
-// nil goes on with the next file. account gets the members of all records. progress returns how many rows use has had, and
-// how many of these are needed no more: their memory is used again.
+// nil goes on with the next file. account gets the members of all records.
 func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) error, broken func(file int, err error) error,
-	account *importers.Account, progress func() (had, done int64)) error {
+	account *importers.Account) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := runtime.GOMAXPROCS(0)
 	todo, ordered := make(chan *batch, workers), make(chan *batch, 4*workers)
-	memory, pool := semaphore.NewWeighted(inWork), &batches{spare: make(chan *batch, 4*workers)}
+	memory := semaphore.NewWeighted(inWork)
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer close(ordered)
 		defer close(todo)
 		for i := range o.Files {
-			if !o.cut(ctx, i, memory, pool, todo, ordered) {
+			if !o.cut(ctx, i, memory, todo, ordered) {
 				return
 			}
 		}
@@ -62,9 +61,6 @@ func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) 
 				return err
 			}
 		}
-		had, done := progress()
-		b.end = had
-		pool.put(b, done)
 	}
 	for i := range accounts { // whose batches are done
 		account.Merge(&accounts[i])

@@ -21,28 +21,13 @@ const (
 	factUnpaired    = "pairs_unfit"      // preferences whose prompts differ, which _pairs cannot hold
 )
 
-// totals counts the rows by status and failure class, and adds up their calls.
-type totals struct {
-	counts, failures                   map[string]int64
-	prompt, completion, sampled, calls int64
-}
-
-func (n *totals) add(t *formats.Trajectory) {
-	stages.Count(&n.counts, t.Status, 1)
-	stages.Count(&n.failures, t.FailureClass, 1)
-	n.prompt += int64(t.PromptTokens)
-	n.completion += int64(t.CompletionTokens)
-	n.sampled += int64(t.SampledTokens)
-	n.calls += int64(len(t.Calls))
-}
-
-// count adds the totals to the outcome.
-func (w *writer) count() {
-	n, facts := &w.totals, w.outcome.Facts
-	if n.counts == nil {
-		return // no rows
-	}
-	w.outcome.Counts, w.outcome.Failures = n.counts, n.failures
-	facts["prompt_tokens"], facts["completion_tokens"] = float64(n.prompt), float64(n.completion)
-	facts["sampled_tokens"], facts["calls"] = float64(n.sampled), float64(n.calls)
+// count adds a row to the outcome: by status and failure class, and its calls.
+func (w *writer) count(t *formats.Trajectory) {
+	stages.Count(&w.outcome.Counts, t.Status, 1)
+	stages.Count(&w.outcome.Failures, t.FailureClass, 1)
+	facts := w.outcome.Facts
+	facts["prompt_tokens"] += float64(t.PromptTokens)
+	facts["completion_tokens"] += float64(t.CompletionTokens)
+	facts["sampled_tokens"] += float64(t.SampledTokens)
+	facts["calls"] += float64(len(t.Calls))
 }

@@ -22,12 +22,10 @@ type writer struct {
 
 	pairBytes, labelBytes int // of the row groups being written
 
-	buf     []formats.Trajectory // of groups that wait to be written together
-	ends    []int                // of each of them, in buf
-	bytes   int                  // about so many
-	written int64                // rows
-	copies  map[string]int       // rows of a group by their own id
-	totals  totals
+	buf    []formats.Trajectory // of groups that wait to be written together
+	ends   []int                // of each of them, in buf
+	bytes  int                  // about so many
+	copies map[string]int       // rows of a group by their own id
 }
 
 // So many rows or bytes of groups are written together.
@@ -65,7 +63,7 @@ func (w *writer) group(ctx context.Context, group []*row) error {
 		if !final {
 			name(w.o, r, i, copy)
 		}
-		w.totals.add(&r.Row)
+		w.count(&r.Row)
 		w.buf = append(w.buf, r.Row)
 		w.bytes += r.size
 		sides = sides || r.Label != nil || r.Pair == importers.Chosen
@@ -86,7 +84,6 @@ func (w *writer) group(ctx context.Context, group []*row) error {
 // flush writes the groups that wait.
 func (w *writer) flush(ctx context.Context) error {
 	err := w.rows.WriteGroups(ctx, w.buf, w.ends)
-	w.written += int64(len(w.buf))
 	clear(w.buf)
 	w.buf, w.ends, w.bytes = w.buf[:0], w.ends[:0], 0
 	return err

@@ -18,8 +18,8 @@ type builder struct {
 
 // input adds a message unless an earlier history has it at the same place.
 func (b *builder) input(m formats.Message, kept jsontext.Object) {
-	at, added := b.Follow(m, func(known *formats.Message) bool {
-		return !known.Sampled && known.Name == m.Name
+	at, added := b.Follow(m, func(known int) bool {
+		return !b.Messages[known].Sampled && b.Messages[known].Name == m.Name
 	})
 	if added {
 		b.Meta.NonEmptyOfMessage(at, kept)
@@ -29,7 +29,8 @@ func (b *builder) input(m formats.Message, kept jsontext.Object) {
 // sampled adds an answer unless an earlier history has it at the same place.
 func (b *builder) sampled(c value.Choice, call formats.Call) {
 	m := c.Message
-	at := b.Find(&m, func(known *formats.Message) bool {
+	at := b.Find(&m, func(i int) bool {
+		known := &b.Messages[i]
 		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
 	})
 	if at >= 0 {

@@ -3,7 +3,6 @@
 package atif
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -90,7 +89,7 @@ func Trajectory(r *importers.Record, doc []byte, continuations ...[]byte) (x imp
 	}
 	Rewards(&x.Row, "extra.rewards.", list)
 	if b.own {
-		readOwn(r, &x, o.Get("extra"))
+		readOwn(r, &x, extra)
 	}
 	b.Into(&x.Row)
 	if len(x.Row.Calls) == 0 {
@@ -126,55 +125,31 @@ func withoutTools(agent []byte) []byte {
 	return o.Bytes()
 }
 
-// own is what Rollmill's export keeps in the extra of a document, since ATIF has
-// no field for it: the task, the attempt, its status and the named rewards.
-type own struct {
-	ExampleID    *string `json:"example_id"`
-	Example      *string `json:"example"`
-	Epoch        *int32  `json:"epoch"`
-	Generation   *int64  `json:"generation"`
-	Status       *string `json:"status"`
-	StopReason   *string `json:"stop_reason"`
-	FailureClass *string `json:"failure_class"`
-	Error        *string `json:"error"`
-	Rewards      []struct {
-		Name    string   `json:"name"`
-		Value   *float64 `json:"value"`
-		Weight  float64  `json:"weight"`
-		Failure string   `json:"failure"`
-	} `json:"rewards"`
-}
-
-// ownKeys are the members of extra that an own has, and those that columns already say.
+// ownKeys are the members of extra that Rollmill's export writes, since ATIF has no field for them, and that columns have.
 var ownKeys = []string{"example_id", "example", "epoch", "generation", "status", "stop_reason", "failure_class",
-	"error", "rewards",
-	"reward", "answer", "policy_version"}
+	"error", "rewards", "reward", "answer", "policy_version"}
 
-// readOwn sets the columns of an item from the extra of its document.
-func readOwn(r *importers.Record, x *importers.Item, extra []byte) {
-	var e own
-	if len(extra) == 0 {
-		return
-	}
-	if err := json.Unmarshal(extra, &e); err != nil {
-		must.Fail("extra: %w", err)
-	}
+// readOwn sets the columns of an item from the extra of its document: the task, the attempt, its status and the named rewards.
+func readOwn(r *importers.Record, x *importers.Item, extra jsontext.Object) {
 	t := &x.Row
-	for _, c := range []struct{ to, from *string }{
-		{&t.ExampleID, e.ExampleID}, {&t.Status, e.Status}, {&t.StopReason, e.StopReason},
-		{&t.FailureClass, e.FailureClass}, {&t.Error, e.Error},
-	} {
-		if c.from != nil {
-			*c.to = *c.from
+	if extra.Has("example") {
+		t.Example = text(r, "extra.example", must.Text("extra.example", extra.Get("example")))
+	}
+	defer must.In("extra")
+	for name, to := range map[string]*string{"example_id": &t.ExampleID, "status": &t.Status, "stop_reason": &t.StopReason,
+		"failure_class": &t.FailureClass, "error": &t.Error} {
+		*to = must.Text(name, extra.Get(name))
+	}
+	x.Epoch, x.Attempt = must.Int32("epoch", extra.Get("epoch")), must.Whole("generation", extra.Get("generation"))
+	must.Each("rewards", must.List("rewards", extra.Get("rewards")), func(raw []byte) {
+		c := must.Object("it", raw)
+		n := formats.NamedReward{Name: must.Text("name", c.Get("name")), Value: must.Number("value", c.Get("value")),
+			Failure: must.Text("failure", c.Get("failure"))}
+		if weight := must.Number("weight", c.Get("weight")); weight != nil {
+			n.Weight = *weight
 		}
-	}
-	if e.Example != nil {
-		t.Example = text(r, "extra.example", *e.Example)
-	}
-	x.Epoch, x.Attempt = e.Epoch, e.Generation
-	for _, r := range e.Rewards {
-		t.Rewards = append(t.Rewards, formats.NamedReward{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure})
-	}
+		t.Rewards = append(t.Rewards, n)
+	})
 }
 
 // text returns a text that is the JSON of an object.
@@ -186,9 +161,7 @@ func text(r *importers.Record, field, v string) string {
 // withoutOwn returns an extra without what has columns.
 func withoutOwn(extra []byte) []byte {
 	o := jsontext.ParseObject(extra)
-	for _, key := range ownKeys {
-		o.Drop(key)
-	}
+	o.Drop(ownKeys...)
 	return o.Bytes()
 }
 

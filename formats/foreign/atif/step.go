@@ -109,16 +109,12 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 		m.Logprobs = must.Logprobs("logprobs", metrics.Get("logprobs"))
 		prompt := must.IDs("prompt_token_ids", metrics.Get("prompt_token_ids"))
 		m.PromptDeltaIDs, m.PrefixBreak = r.PromptDelta(prompt)
-		metrics.Drop("completion_token_ids")
-		metrics.Drop("logprobs")
-		metrics.Drop("prompt_token_ids")
+		metrics.Drop("completion_token_ids", "logprobs", "prompt_token_ids")
 		if len(m.TokenIDs) > 0 {
 			r.Source = "metrics.completion_token_ids"
 		}
 	}
-	metrics.Drop("prompt_tokens")
-	metrics.Drop("completion_tokens")
-	metrics.Drop("cached_tokens")
+	metrics.Drop("prompt_tokens", "completion_tokens", "cached_tokens")
 	m.Branch, r.branch = r.branch, ""
 	at := r.Sampled(m, call)
 	r.keep(at, "metrics", metrics)
@@ -225,8 +221,7 @@ func (b *builder) trajectory(o jsontext.Object, branch string) (first int) {
 func (b *builder) continuation(o jsontext.Object) {
 	versionOf(o)
 	first := b.trajectory(o, importers.BranchHistory)
-	o.Drop("steps")
-	o.Drop("subagent_trajectories")
+	o.Drop("steps", "subagent_trajectories")
 	b.Meta.OfMessage(max(first, 0), "continuation", o.Bytes())
 }
 
@@ -240,8 +235,7 @@ func (b *builder) subagent(doc []byte) {
 		b.record.Lose("subagent_trajectories", "a subagent has no steps")
 		return
 	}
-	o.Drop("steps")
-	o.Drop("subagent_trajectories")
+	o.Drop("steps", "subagent_trajectories")
 	b.Meta.OfMessage(first, "subagent_trajectory", o.Bytes())
 }
 

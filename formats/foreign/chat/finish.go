@@ -4,7 +4,7 @@ import "github.com/rollmill/rollmill/formats/foreign/importers"
 
 // single makes the item of a row that has one trajectory.
 func (r *row) single(c *Reader) []importers.Item {
-	items := r.Items(1)
+	items := make([]importers.Item, 1)
 	x := &items[0]
 	x.Row.TrajectoryID = r.id(id)
 	r.setTokens(c, &x.Row)

@@ -7,7 +7,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/must"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/training"
 )
 
@@ -51,17 +50,12 @@ const missing = -2
 
 // Add adds the messages of a list, of which the model's are sampled or input.
 func (c *Reader) Add(list []byte, sampled bool) {
-	var some [16][]byte
-	all := some[:0]
-	for raw := range jsontext.Elements(list) {
-		all = append(all, raw)
+	all, from := elements(list), 0
+	if !sampled {
+		from = len(all)
 	}
-	c.begins(len(all), sampled)
-	if sampled {
-		c.add(all, 0)
-	} else {
-		c.add(all, len(all))
-	}
+	c.Messages = slices.Grow(c.Messages, len(all)+1) // and a system prompt
+	c.add(all, from)
 }
 
 // add adds messages, of which the model's are sampled from one on.
@@ -74,20 +68,6 @@ func (c *Reader) add(all [][]byte, from int) {
 	for i, raw := range all {
 		c.AddMessage(raw, i >= from)
 	}
-}
-
-// begins makes room for the first messages.
-func (c *Reader) begins(n int, sampled bool) {
-	if c.Messages != nil {
-		return
-	}
-	if sampled {
-		c.Calls = c.Record.Room.Calls(max(1, n/2))
-	}
-	if c.System != "" || !sampled {
-		n++ // the system prompt, or the answer
-	}
-	c.Messages = c.Record.Room.Messages(n)
 }
 
 // AddList adds the messages of a conversation, as a list or as JSON text with

@@ -20,7 +20,7 @@ type trial struct {
 // trajectories, and Add said that it is fresh.
 func (a *Account) Try(f *Format, r *Record) {
 	record := *r
-	record.Room, record.Losses, record.Withheld, record.taken = nil, nil, 0, 0
+	record.Losses, record.Withheld, record.taken = nil, 0, 0
 	t := &trial{format: f, record: record, whole: func(part []byte) []byte { return part }}
 	if t.want = f.Convert(record); t.want.Err == nil {
 		a.trying = t

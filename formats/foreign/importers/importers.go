@@ -40,8 +40,7 @@ type Format struct {
 
 // ParsedBy returns the format with the function that converts its records. An error
 // refuses the record; it need not name the place, and Refuse ends the function with it.
-// The function is pure and safe for concurrent use, and what it returns shares memory
-// with other records only in their Room.
+// The function is pure and safe for concurrent use.
 func (f Format) ParsedBy(parse func(r *Record) ([]Item, error)) Format {
 	f.parse = parse
 	return f

@@ -70,14 +70,7 @@ func (m *Metadata) KeepRest(index int, o jsontext.Object, columns ...string) {
 	}
 }
 
-// AllOfMessage keeps the members of an object as OfMessage does.
-func (m *Metadata) AllOfMessage(index int, o jsontext.Object) {
-	for _, f := range o {
-		m.OfMessage(index, f.Key, f.Raw)
-	}
-}
-
-// NonEmptyOfMessage is AllOfMessage without the members that are null or empty.
+// NonEmptyOfMessage keeps the members of an object but for those that are null or empty.
 func (m *Metadata) NonEmptyOfMessage(index int, o jsontext.Object) {
 	for _, f := range o {
 		switch string(f.Raw) {

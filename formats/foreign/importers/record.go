@@ -19,7 +19,6 @@ type Record struct {
 	Context []byte // what Records knows of it from elsewhere, such as from the file's name; nil for nothing
 
 	*Options
-	*Room         // for what the record becomes
 	Losses []Loss // what Lose recorded
 
 	Withheld int              // members with the name of a secret that were left out

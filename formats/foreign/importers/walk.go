@@ -30,7 +30,7 @@ func (c *Conversation) Walk(prompt []Read, meta *Metadata) {
 }
 
 // Follow goes on to a message (see Find), and adds it as input unless it is known.
-func (c *Conversation) Follow(m formats.Message, want func(known *formats.Message) bool) (at int, added bool) {
+func (c *Conversation) Follow(m formats.Message, want func(known int) bool) (at int, added bool) {
 	if at = c.Find(&m, want); at < 0 {
 		m.Branch = c.Diverges()
 		return c.Input(m), true
@@ -63,10 +63,10 @@ func (c *Conversation) Diverges() string {
 // Find returns the first of the messages that follow the one before the next,
 // that want accepts, and that m is (see Same); -1 for none. A nil want accepts
 // all.
-func (c *Conversation) Find(m *formats.Message, want func(known *formats.Message) bool) int {
+func (c *Conversation) Find(m *formats.Message, want func(known int) bool) int {
 	c.index()
-	for _, i := range c.places[place{c.at - 1, Hash(m)}] {
-		if known := &c.Messages[i]; (want == nil || want(known)) && Same(known, m) {
+	for _, i := range c.places[place{c.at - 1, hash(m)}] {
+		if (want == nil || want(int(i))) && Same(&c.Messages[i], m) {
 			return int(i)
 		}
 	}
@@ -77,7 +77,7 @@ func (c *Conversation) Find(m *formats.Message, want func(known *formats.Message
 func (c *Conversation) SetCalls(message int, calls []formats.ToolCall) {
 	m := &c.Messages[message]
 	if m.ToolCalls = calls; message < c.indexed {
-		p := place{m.Parent, Hash(m)}
+		p := place{m.Parent, hash(m)}
 		if at, there := slices.BinarySearch(c.places[p], int32(message)); !there {
 			c.places[p] = slices.Insert(c.places[p], at, int32(message)) // Same refuses it where it was
 		}
@@ -104,7 +104,7 @@ func (c *Conversation) index() {
 	}
 	for ; c.indexed < len(c.Messages); c.indexed++ {
 		m := &c.Messages[c.indexed]
-		p := place{m.Parent, Hash(m)}
+		p := place{m.Parent, hash(m)}
 		c.places[p] = append(c.places[p], int32(c.indexed))
 		before := &c.followed[m.Parent+1]
 		before.any, before.sampled = true, before.sampled || m.Sampled
@@ -113,8 +113,8 @@ func (c *Conversation) index() {
 
 var seed = maphash.MakeSeed()
 
-// Hash returns a number that messages share if they are the same (see Same).
-func Hash(m *formats.Message) uint64 {
+// hash returns a number that messages share if they are the same (see Same).
+func hash(m *formats.Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for _, text := range []string{m.Role, m.Content, m.ContentParts, m.ToolCallID} {

@@ -25,7 +25,7 @@ func TestASearchLooksAtFewSiblings(t *testing.T) {
 		for i := range 2 * n {
 			c.Continue(top)
 			m := siblings(i % n)[kind]
-			at := c.Find(&m, func(*formats.Message) bool { looked++; return true })
+			at := c.Find(&m, func(int) bool { looked++; return true })
 			if want := 1 + i - n; at != max(want, -1) && (i >= n || at >= 0) {
 				t.Fatalf("%v is found at %d", m, at)
 			}

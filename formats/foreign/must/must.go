@@ -129,6 +129,18 @@ func Whole(field string, v []byte) *int64 {
 	return &n
 }
 
+// Int32 is Whole of a number of 32 bits.
+func Int32(field string, v []byte) *int32 {
+	n := Whole(field, v)
+	if n == nil {
+		return nil
+	}
+	if *n != int64(int32(*n)) {
+		fail(field, v, "a whole number of 32 bits")
+	}
+	return new(int32(*n))
+}
+
 // maxTokens is more than any call has; sums of a few do not overflow.
 const maxTokens = 1 << 28
 

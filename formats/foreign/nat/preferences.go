@@ -42,7 +42,7 @@ func preference(row *formats.Trajectory, o jsontext.Object, answer string) {
 		c.Input(formats.Message{Role: "user", Content: jsontext.Unquote(prompt)})
 	} else {
 		for _, m := range value.Messages("prompt", prompt) {
-			meta.AllOfMessage(c.Input(m.Message), m.Others)
+			meta.KeepRest(c.Input(m.Message), m.Others)
 		}
 	}
 	if !o.Has(answer) {

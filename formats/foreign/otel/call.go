@@ -16,7 +16,7 @@ import (
 // call is what a span says of a call of a model.
 type call struct {
 	formats.Call
-	prompt, answers []sourceMessage
+	prompt, answers []importers.Read
 	tools           string
 	source          string // token_source
 	failure         string

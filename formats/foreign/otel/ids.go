@@ -18,6 +18,14 @@ func first(o jsontext.Object, keys ...string) []byte {
 	return nil
 }
 
+// plainID returns the trace_id or the span_id of a span of the console exporter, or of Phoenix; nil for none.
+func plainID(o jsontext.Object, name string) []byte {
+	if v := first(jsontext.ParseObject(o.Get("context")), name); v != nil {
+		return v
+	}
+	return first(o, "context."+name)
+}
+
 func traceID(v []byte) string { return id(v, 16) }
 
 func spanID(v []byte) string { return id(v, 8) }

@@ -11,13 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// sourceMessage is a message with what it has beside a message's fields.
-type sourceMessage struct {
-	importers.Read
-}
-
-func newMessage(role string) sourceMessage {
-	return sourceMessage{importers.Read{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}}
+func newMessage(role string) importers.Read {
+	return importers.Read{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}
 }
 
 var roles = map[string]string{"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
@@ -29,7 +24,7 @@ func roleOf(role string) string {
 
 // readMessages reads messages: a list or one, or the text of either. A text that
 // is no JSON is one message of a role.
-func readMessages(field string, v []byte, role string) (out []sourceMessage) {
+func readMessages(field string, v []byte, role string) (out []importers.Read) {
 	for range 2 {
 		if len(v) == 0 || v[0] != '"' {
 			break
@@ -39,7 +34,7 @@ func readMessages(field string, v []byte, role string) (out []sourceMessage) {
 		if err != nil || inner[0] != '[' && inner[0] != '{' && inner[0] != '"' {
 			m := newMessage(role)
 			m.Content = text
-			return []sourceMessage{m}
+			return []importers.Read{m}
 		}
 		v = inner
 	}
@@ -57,20 +52,19 @@ func readMessages(field string, v []byte, role string) (out []sourceMessage) {
 // readMessage reads a message with parts, or one of the chat completions API.
 // role is that of one that says none. A message with several results of tools
 // gives one for each.
-func readMessage(raw []byte, role string) (out []sourceMessage) {
+func readMessage(raw []byte, role string) (out []importers.Read) {
 	o := must.Object("a message", raw)
 	if !o.Has("role") {
 		o.Set("role", importers.Quote(role))
 	}
 	o.Set("role", importers.Quote(roleOf(must.Text("role", o.Get("role")))))
 	if !o.Has("parts") {
-		var m sourceMessage
+		var m importers.Read
 		m.Message, m.Others = value.Message(o.Bytes())
 		if m.Role == "tool" && m.ToolCallID == "" {
 			m.ToolCallID = jsontext.Unquote(o.Get("id"))
 		}
-		m.finish()
-		return []sourceMessage{m}
+		return []importers.Read{finished(m)}
 	}
 	m := newMessage(must.Text("role", o.Get("role")))
 	m.Name = must.Text("name", o.Get("name"))
@@ -82,19 +76,20 @@ func readMessage(raw []byte, role string) (out []sourceMessage) {
 	}
 	c.Set()
 	m.Others = value.Without(o, "role", "parts", "name")
-	m.finish()
+	m = finished(m)
 	if len(out) == 0 || len(c.Parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
 		out = append(out, m)
 	}
 	return out
 }
 
-// finish sets the finish reason, which some conventions keep in the message.
-func (m *sourceMessage) finish() {
+// finished returns a message with its finish reason, which some conventions keep in it.
+func finished(m importers.Read) importers.Read {
 	if reason := jsontext.Unquote(m.Others.Get("finish_reason")); reason != "" {
 		m.FinishReason = finishReason(reason)
 		m.Others.Drop("finish_reason")
 	}
+	return m
 }
 
 // finishReason returns a reason in the words of the chat completions API.
@@ -106,7 +101,7 @@ func finishReason(text string) string {
 }
 
 // readPart adds a part to a message; a result of a tool is a message of its own.
-func readPart(c *value.Content, raw []byte) (result sourceMessage, is bool) {
+func readPart(c *value.Content, raw []byte) (result importers.Read, is bool) {
 	o := must.Object("parts", raw)
 	switch kind := must.Text("parts.type", o.Get("type")); kind {
 	case "text":
@@ -128,10 +123,10 @@ func readPart(c *value.Content, raw []byte) (result sourceMessage, is bool) {
 	default:
 		c.Parts = append(c.Parts, raw)
 	}
-	return sourceMessage{}, false
+	return importers.Read{}, false
 }
 
-func openInference(n *node, role string) (out []sourceMessage) {
+func openInference(n *node, role string) (out []importers.Read) {
 	for _, item := range n.list() {
 		n := item.get("message")
 		if n == nil {
@@ -186,7 +181,7 @@ func openInferencePart(c *value.Content, n *node) {
 }
 
 // openLLMetry reads the messages of the attributes gen_ai.prompt.N and gen_ai.completion.N.
-func openLLMetry(n *node, role string) (out []sourceMessage) {
+func openLLMetry(n *node, role string) (out []importers.Read) {
 	for _, item := range n.list() {
 		m := newMessage(cmp.Or(item.text("role"), role))
 		m.ToolCallID = item.text("tool_call_id")

@@ -12,12 +12,8 @@ import (
 // its interface, or of the rows of its data frames.
 func readPlain(raw []byte) *sourceSpan {
 	o := must.Object("a span", raw)
-	context := must.Object("context", o.Get("context"))
-	id := first(context, "span_id")
-	if id == nil {
-		id = first(o, "context.span_id")
-	}
-	s := &sourceSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: must.Text("name", o.Get("name")),
+	must.Object("context", o.Get("context"))
+	s := &sourceSpan{id: spanID(plainID(o, "span_id")), parent: spanID(o.Get("parent_id")), name: must.Text("name", o.Get("name")),
 		start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
 	status := jsontext.ParseObject(o.Get("status"))
 	code := jsontext.Unquote(first(status, "status_code")) + jsontext.Unquote(o.Get("status_code"))

@@ -217,20 +217,12 @@ func (x *index) row(o jsontext.Object, v []byte, line int) error {
 	if list := o.Get("observations"); len(list) > 0 && list[0] == '[' {
 		return x.langfuse(o, list, line)
 	}
-	context := jsontext.ParseObject(o.Get("context"))
-	trace := traceID(first(o, "trace_id", "traceId", "context.trace_id"))
+	trace, plain := traceID(first(o, "trace_id", "traceId")), plainID(o, "trace_id")
 	p := piece{raw: v, line: line}
 	switch {
-	case context.Has("trace_id") || o.Has("context.trace_id"):
-		if context.Has("trace_id") {
-			trace = traceID(context.Get("trace_id"))
-		}
-		p.kind = plainSpan
-		span := first(context, "span_id")
-		if span == nil {
-			span = first(o, "context.span_id")
-		}
-		x.spans[spanID(span)] = trace
+	case plain != nil:
+		p.kind, trace = plainSpan, traceID(plain)
+		x.spans[spanID(plainID(o, "span_id"))] = trace
 	case o.Has("result") && o.Has("annotator_kind") || trace != "" && (o.Has("data_type") || o.Has("dataType")) &&
 		o.Has("name"):
 		p.kind = scoreRow

@@ -26,7 +26,7 @@ type trace struct {
 
 	importers.Draft
 	model    string         // of the main path: subagents of other models do not train
-	roots    map[root][]int // the first messages of agents
+	roots    map[int]string // the agents of first messages
 	begun    bool           // the outer agent has a first message
 	failure  string         // of the last call of the main path; "" when it answered
 	answered bool
@@ -35,7 +35,7 @@ type trace struct {
 
 func parse(r *importers.Record) ([]importers.Item, error) {
 	data := value.JSON(r, r.Data)
-	t := &trace{record: r, byID: map[string]*sourceSpan{}, roots: map[root][]int{}}
+	t := &trace{record: r, byID: map[string]*sourceSpan{}, roots: map[int]string{}}
 	var x importers.Item
 	x.Row.TrajectoryID = t.read(data)
 	for _, s := range t.spans {
@@ -84,7 +84,7 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string) {
 	if o == nil {
 		must.Fail("a part of the trace is %s, not an object", importers.Brief(raw))
 	}
-	id = traceID(first(o, "traceId", "trace_id", "context.trace_id"))
+	id = traceID(first(o, "traceId", "trace_id"))
 	var s *sourceSpan
 	switch kind {
 	case otlpSpan:
@@ -92,10 +92,7 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string) {
 			t.resource = readAttributes(resource)
 		}
 	case plainSpan:
-		s = readPlain(raw)
-		if context := jsontext.ParseObject(o.Get("context")); context.Has("trace_id") {
-			id = traceID(context.Get("trace_id"))
-		}
+		s, id = readPlain(raw), traceID(plainID(o, "trace_id"))
 		if t.resource == nil {
 			t.resource = jsontext.ParseObject(jsontext.ParseObject(o.Get("resource")).Get("attributes"))
 		}

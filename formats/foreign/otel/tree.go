@@ -43,7 +43,7 @@ func (t *trace) call(s *sourceSpan) {
 	}
 	at := t.Sampled(m.Message, c.Call)
 	t.Source = cmp.Or(t.Source, c.source)
-	t.Meta.AllOfMessage(at, m.Others)
+	t.Meta.KeepRest(at, m.Others)
 	if rest := unread(s.attrs); len(rest) > 0 {
 		t.Meta.OfMessage(at, "attributes", rest.Bytes())
 	}
@@ -52,40 +52,22 @@ func (t *trace) call(s *sourceSpan) {
 	}
 }
 
-// root is what first messages of an agent have in common that may be the same.
-type root struct {
-	agent string
-	hash  uint64
-}
-
 // walk follows a prompt among the messages of an agent, "" for the outer one, and
 // adds what is new of it.
-func (t *trace) walk(prompt []sourceMessage, agent string) {
+func (t *trace) walk(prompt []importers.Read, agent string) {
 	t.Continue(-1)
-	for i := range prompt {
-		m := &prompt[i]
-		var first root
-		at := -1
-		if i > 0 {
-			at = t.Find(&m.Message, nil)
-			m.Branch = t.Diverges()
-		} else {
-			first = root{agent, importers.Hash(&m.Message)}
-			same := func(r int) bool { return importers.Same(&t.Messages[r], &m.Message) }
-			if n := slices.IndexFunc(t.roots[first], same); n >= 0 {
-				at = t.roots[first][n]
-			}
-			if agent != "" || t.begun {
-				m.Branch = importers.BranchSubagent
-			}
-		}
+	for i, m := range prompt {
+		at := t.Find(&m.Message, func(known int) bool { return i > 0 || t.roots[known] == agent })
 		if at < 0 {
-			at = t.Input(m.Message)
-			t.Meta.AllOfMessage(at, m.Others)
-			if i == 0 {
-				t.roots[first] = append(t.roots[first], at)
+			if m.Branch = t.Diverges(); i == 0 {
+				if m.Branch = ""; agent != "" || t.begun {
+					m.Branch = importers.BranchSubagent
+				}
+				t.roots[len(t.Messages)] = agent
 				t.begun = t.begun || agent == ""
 			}
+			at = t.Input(m.Message)
+			t.Meta.KeepRest(at, m.Others)
 		}
 		t.Continue(at)
 	}

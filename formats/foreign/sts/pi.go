@@ -229,10 +229,7 @@ func (p *pi) column(key string, v []byte) bool {
 	case "name", "example_id":
 		row.ExampleID = must.Text(key, v)
 	case "epoch":
-		if n := must.Whole(key, v); n != nil {
-			epoch := int32(*n)
-			p.found.Epoch = &epoch
-		}
+		p.found.Epoch = must.Int32(key, v)
 	case "generation":
 		p.found.Attempt = must.Whole(key, v)
 	case "model":

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -87,14 +86,11 @@ func (r *row) has(field string) bool { return r.values[field] != nil }
 
 // count reads a field that is a whole number and not negative; nil without one.
 func (r *row) count(field string) *int32 {
-	n := must.Whole("column "+r.Column(field), []byte(value.Scalar(r.values[field])))
-	if n == nil {
-		return nil
+	n := must.Int32("column "+r.Column(field), []byte(value.Scalar(r.values[field])))
+	if n != nil && *n < 0 {
+		must.Fail("column %q is %d, which is negative", r.Column(field), *n)
 	}
-	if *n < 0 || *n > math.MaxInt32 {
-		must.Fail("column %q is %d, which is too much or negative", r.Column(field), *n)
-	}
-	return new(int32(*n))
+	return n
 }
 
 // flag reads a value of a mask.

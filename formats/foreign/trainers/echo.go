@@ -2,13 +2,13 @@ package trainers
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/records"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -22,7 +22,7 @@ import (
 // policy gradient without a clip. Advantages are whitened if that is left to the trainer.
 type EchoRow struct {
 	TrajectoryID string          `parquet:"trajectory_id" json:"trajectory_id"`
-	Sequence     int32           `parquet:"sequence" json:"sequence"` // its number in the trajectory, from 0
+	Sequence     int32           `parquet:"sequence,optional" json:"sequence"` // its number in the trajectory, from 0
 	Old          jsontext.Floats `parquet:"old_logprobs,optional,list" json:"old_logprobs"`
 	New          jsontext.Floats `parquet:"new_logprobs,optional,list" json:"new_logprobs"`
 	Reference    jsontext.Floats `parquet:"ref_logprobs,optional,list" json:"ref_logprobs"`
@@ -63,12 +63,6 @@ type Echo struct {
 
 const block = 64 // rows that are read together
 
-// given is a row of a file, which may lack its number.
-type given struct {
-	EchoRow
-	Sequence int32 `parquet:"sequence,optional"`
-}
-
 // OpenEcho reads the ids of a file of EchoRow.
 func OpenEcho(src io.ReaderAt, size int64, name string) (*Echo, error) {
 	rows, err := parquet.Open(src, size, name)
@@ -79,8 +73,15 @@ func OpenEcho(src io.ReaderAt, size int64, name string) (*Echo, error) {
 		return nil, fault.Invalid(name, "write a row for each row of the sequences, with its trajectory_id and sequence", nil,
 			"it has no column trajectory_id")
 	}
+	type id struct {
+		TrajectoryID string `parquet:"trajectory_id"`
+	}
 	f := &Echo{rows: rows, at: map[string][]int64{}}
-	return f, f.index()
+	ids, err := read[id](rows, 0, rows.Rows())
+	for n, row := range ids {
+		f.at[row.TrajectoryID] = append(f.at[row.TrajectoryID], int64(n))
+	}
+	return f, err
 }
 
 func (f *Echo) Rows() int64 { return f.rows.Rows() }
@@ -89,7 +90,7 @@ func (f *Echo) Rows() int64 { return f.rows.Rows() }
 func (f *Echo) Columns() (map[string]bool, error) {
 	has := map[string]bool{}
 	for n := int64(0); n < f.Rows(); n += block {
-		if err := f.read(n); err != nil {
+		if err := f.keep(n); err != nil {
 			return nil, err
 		}
 		for _, r := range f.kept {
@@ -102,37 +103,11 @@ func (f *Echo) Columns() (map[string]bool, error) {
 	return has, nil
 }
 
-// index notes the rows of each trajectory.
-func (f *Echo) index() error {
-	type id struct {
-		TrajectoryID string `parquet:"trajectory_id"`
-	}
-	r, err := parquet.NewReader[id](f.rows, 0, f.rows.Rows())
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	rows := make([]id, block)
-	for n := int64(0); n < f.rows.Rows(); {
-		got, err := r.Read(rows)
-		for _, row := range rows[:got] {
-			f.at[row.TrajectoryID] = append(f.at[row.TrajectoryID], n)
-			n++
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err // which names the file
-		} else if got == 0 {
-			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), n, err)
-		}
-	}
-	return nil
-}
-
 // Of returns the rows of a trajectory.
 func (f *Echo) Of(id string) (out []EchoRow, err error) {
 	for _, n := range f.at[id] {
 		if n < f.first || n >= f.first+int64(len(f.kept)) {
-			if err := f.read(n - n%block); err != nil {
+			if err := f.keep(n - n%block); err != nil {
 				return nil, err
 			}
 		}
@@ -141,27 +116,23 @@ func (f *Echo) Of(id string) (out []EchoRow, err error) {
 	return out, nil
 }
 
-// read reads the block that begins with a row.
-func (f *Echo) read(first int64) error {
-	n := min(block, f.rows.Rows()-first)
-	r, err := parquet.NewReader[given](f.rows, first, n)
+// keep reads the block that begins with a row.
+func (f *Echo) keep(first int64) (err error) {
+	f.first = first
+	f.kept, err = read[EchoRow](f.rows, first, min(block, f.rows.Rows()-first))
+	return err
+}
+
+// read reads rows of a file, which must have them all.
+func read[T any](f *parquet.File, first, n int64) ([]T, error) {
+	r, err := parquet.NewReader[T](f, first, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
-	rows := make([]given, n)
-	for got := 0; got < len(rows); {
-		k, err := r.Read(rows[got:])
-		if got += k; err != nil && !errors.Is(err, io.EOF) {
-			return err
-		} else if k == 0 {
-			return fmt.Errorf("%s: row %d: %w", f.rows.Name(), first+int64(got), err)
-		}
+	rows, err := reader.ReadAll(r.Read, n)
+	if got := int64(len(rows)); err == nil && got < n {
+		err = fmt.Errorf("%s: row %d: %w", f.Name(), first+got, io.ErrUnexpectedEOF)
 	}
-	f.first, f.kept = first, make([]EchoRow, n)
-	for i := range rows {
-		f.kept[i] = rows[i].EchoRow
-		f.kept[i].Sequence = rows[i].Sequence
-	}
-	return nil
+	return rows, err
 }

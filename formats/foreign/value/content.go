@@ -77,8 +77,7 @@ func TextParts(list []byte) []byte {
 	for part := range jsontext.Elements(list) {
 		o := jsontext.ParseObject(part)
 		if v := o.Get("value"); string(o.Get("type")) == `"text"` && !o.Has("text") && len(v) > 0 && v[0] == '"' {
-			o.Drop("text")
-			o.Drop("value")
+			o.Drop("text", "value")
 			part = append(o, jsontext.Member{Key: "text", Raw: v}).Bytes()
 		}
 		out = append(out, part)

@@ -72,7 +72,7 @@ func (g *graphReader) node(raw []byte) {
 		must.Fail("parent %d does not come before it", parent)
 	}
 	m, rest := value.Message(o.Get("message"))
-	g.Meta.AllOfMessage(at, rest)
+	g.Meta.KeepRest(at, rest)
 	n.tools = value.Tools(o.Get("tools"))
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)

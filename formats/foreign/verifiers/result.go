@@ -108,7 +108,7 @@ func (s *steps) plain(o jsontext.Object) {
 			} else {
 				s.Input(m.Message)
 			}
-			s.Meta.AllOfMessage(at, m.Others)
+			s.Meta.KeepRest(at, m.Others)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func messagesOf(field string, v []byte) []importers.Read {
 func (s *steps) step(raw []byte) {
 	o := must.Object("step", raw)
 	prompt, answers := messagesOf("prompt", o.Get("prompt")), messagesOf("completion", o.Get("completion"))
-	s.follow(prompt)
+	s.Walk(prompt, &s.Meta)
 	for i, m := range answers {
 		at := len(s.Messages)
 		if m.Role != "assistant" {
@@ -143,7 +143,7 @@ func (s *steps) step(raw []byte) {
 		} else {
 			s.answer(o, m.Message, i == len(answers)-1)
 		}
-		s.Meta.AllOfMessage(at, m.Others)
+		s.Meta.KeepRest(at, m.Others)
 	}
 }
 
@@ -188,21 +188,5 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 		if says {
 			s.Meta.OfMessage(at, f.Key, f.Raw)
 		}
-	}
-}
-
-// follow goes along the messages that are there already, and adds the rest of a prompt.
-func (s *steps) follow(prompt []importers.Read) {
-	s.Continue(-1)
-	for _, m := range prompt {
-		at := s.Find(&m.Message, nil)
-		if at < 0 {
-			if s.Diverges() != "" {
-				m.Branch = importers.BranchHistory
-			}
-			at = s.Input(m.Message)
-			s.Meta.AllOfMessage(at, m.Others)
-		}
-		s.Continue(at)
 	}
 }
