@@ -51,7 +51,9 @@ const missing = -2
 // Add adds the messages of a list, of which the model's are sampled or input.
 func (c *Reader) Add(list []byte, sampled bool) {
 	all, from := elements(list), 0
-	if !sampled {
+	if sampled {
+		c.Calls = slices.Grow(c.Calls, max(1, len(all)/2))
+	} else {
 		from = len(all)
 	}
 	c.Messages = slices.Grow(c.Messages, len(all)+1) // and a system prompt

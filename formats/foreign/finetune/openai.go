@@ -11,8 +11,11 @@ package finetune
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/chat/trainset"
 )
 
 // OpenAIMessage is a chat message. Content is null when there are tool calls and no text.
@@ -60,4 +63,94 @@ func compact(text string) json.RawMessage {
 		return nil
 	}
 	return out.Bytes()
+}
+
+// OpenAIPreference is a pair of answers, one message each.
+type OpenAIPreference struct {
+	Input        Supervised      `json:"input"`
+	Preferred    []OpenAIMessage `json:"preferred_output"`
+	NonPreferred []OpenAIMessage `json:"non_preferred_output"`
+}
+
+// OpenAIPreferenceOf converts a row of package formats/chat to this format.
+func OpenAIPreferenceOf(pair trainset.Preference) (p OpenAIPreference, reason string) {
+	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)},
+		Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
+	if reason = chat.Unheld(openAIHolds, pair.Prompt, pair.Chosen, pair.Rejected); reason != "" {
+		return p, reason
+	}
+	one, _ := json.Marshal(p.Preferred)
+	two, _ := json.Marshal(p.NonPreferred)
+	if bytes.Equal(one, two) {
+		return p, OpenAISame
+	}
+	if reason = sound(append(slices.Clone(p.Input.Messages), p.Preferred...)); reason == "" {
+		reason = sound(append(slices.Clone(p.Input.Messages), p.NonPreferred...))
+	}
+	if n := len(p.Input.Messages); reason == "" && (n == 0 || !slices.Contains([]string{"user", "tool"}, p.Input.Messages[n-1].Role)) {
+		reason = LastRole
+	}
+	return p, reason
+}
+
+func convert(messages []chat.Message) []OpenAIMessage {
+	var out []OpenAIMessage
+	for _, m := range messages {
+		c := OpenAIMessage{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: m.ToolCalls}
+		if m.Content != "" || len(m.ToolCalls) == 0 {
+			c.Content = &m.Content
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// Supervised is a conversation; messages that the policy sampled have weight 1.
+type Supervised struct {
+	Messages []OpenAIMessage `json:"messages"`
+	Tools    json.RawMessage `json:"tools,omitempty"`
+}
+
+// SupervisedOf returns the row of a group's best member.
+func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
+	best := trainset.Top(rows, 1)
+	if best == nil {
+		return s, trainset.NoScore(rows)
+	}
+	t := &rows[best[0]]
+	path := t.Main()
+	for len(path) > 0 && !t.Trained(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	for i := range t.Messages {
+		if t.Trained(i) && !slices.Contains(path, i) {
+			return s, trainset.Branches
+		}
+	}
+	for _, i := range path {
+		m := &t.Messages[i]
+		if reason := chat.Unheld(openAIHolds, []chat.Message{{Reasoning: m.Reasoning}}); reason != "" {
+			return s, reason
+		}
+		if !chat.IsText(m) {
+			return s, trainset.Parts
+		}
+		content, _ := chat.Text(m)
+		out := OpenAIMessage{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
+		if content != "" || len(m.ToolCalls) == 0 {
+			out.Content = &content
+		}
+		if m.Role == "assistant" {
+			weight := 0
+			if t.Trained(i) {
+				weight = 1
+			}
+			out.Weight = &weight
+		}
+		s.Messages = append(s.Messages, out)
+	}
+	if n := t.Calls[t.Messages[path[len(path)-1]].Call].Tools; n >= 0 && int(n) < len(t.ToolSets) {
+		s.Tools = compact(t.ToolSets[n])
+	}
+	return s, sound(s.Messages)
 }
