@@ -1,6 +1,10 @@
 package jsontext
 
-import "strings"
+import (
+	"bufio"
+	"bytes"
+	"strings"
+)
 
 // Lines is Indent for readers: a text value of several lines is below its key, each of
 // its lines behind a bar and without escapes. What it returns is not JSON.
@@ -41,4 +45,22 @@ func appendLines(b *strings.Builder, line string) bool {
 		b.WriteString(line[:from] + "│ " + text + "\n")
 	}
 	return true
+}
+
+// ReadLine returns the next line, which is valid until the next call, and io.EOF with the last one. Of
+// a line of more than limit bytes it returns tooLong, and leaves the rest unread.
+func ReadLine(r *bufio.Reader, limit int, tooLong error) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	for own := false; err == bufio.ErrBufferFull && len(line) <= limit; own = true {
+		if !own {
+			line = bytes.Clone(line)
+		}
+		var more []byte
+		more, err = r.ReadSlice('\n')
+		line = append(line, more...)
+	}
+	if len(line) > limit {
+		return nil, tooLong
+	}
+	return line, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/arrow"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -58,4 +59,15 @@ func (o *observed) Read(p []byte) (int, error) {
 		o.err = err
 	}
 	return n, err
+}
+
+// readParquet yields one object for each row: columns in their order, lists and
+// structs as JSON. Nulls stay null, but see File.Nulls.
+func readParquet(s File, yield func(Record) bool) error {
+	for object, err := range parquet.JSON(s.Name, s.R, s.Size, s.Nulls, s.Unread) {
+		if err != nil || !yield(Record{Object: object}) {
+			return err
+		}
+	}
+	return nil
 }

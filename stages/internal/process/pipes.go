@@ -1,10 +1,13 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -43,4 +46,61 @@ func pipe(size int) (read, write *os.File, err error) {
 		})
 	}
 	return read, write, nil
+}
+
+// Head keeps the beginning of what is written, up to Limit bytes.
+type Head struct {
+	strings.Builder
+	Limit int
+	Total int64  // bytes written
+	Over  func() // called when more than Limit were written; may be nil
+}
+
+// Write never fails.
+func (h *Head) Write(p []byte) (int, error) {
+	before := h.Total
+	h.Total += int64(len(p))
+	h.Builder.Write(p[:min(len(p), h.Limit-h.Len())])
+	if limit := int64(h.Limit); h.Over != nil && before <= limit && h.Total > limit {
+		h.Over()
+	}
+	return len(p), nil
+}
+
+const (
+	maxLogged = 1 << 20 // bytes of a program's standard error in the log
+	maxLine   = 4 << 10 // a longer line is logged in pieces
+)
+
+// lines logs each line that is written to it. It never fails.
+type lines struct {
+	log  *slog.Logger
+	left int // bytes that may still be logged
+	rest []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		line, after, ends := bytes.Cut(rest, []byte("\n"))
+		if space := maxLine - len(l.rest); len(line) > space {
+			line, after, ends = rest[:space], rest[space:], true
+		}
+		l.rest, rest = append(l.rest, line...), after
+		if ends {
+			l.flush()
+		}
+	}
+	return len(p), nil
+}
+
+func (l *lines) flush() {
+	text := strings.TrimRight(strings.ToValidUTF8(string(l.rest), "\uFFFD"), "\r\n")
+	l.rest = l.rest[:0]
+	if text == "" || l.left <= 0 {
+		return
+	}
+	l.log.Debug("stderr", "line", text)
+	if l.left -= len(text); l.left <= 0 {
+		l.log.Debug("stderr: the program has written too much; the rest is not logged", "bytes", maxLogged)
+	}
 }
