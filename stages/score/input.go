@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -85,17 +83,6 @@ func (src *input) stepped(specs []Spec) []string {
 		}
 	}
 	return out
-}
-
-// workspaces returns what opens the workspaces of the attempts, once.
-func (src *input) workspaces(ctx context.Context) func(context.Context) (*workspaces.Dataset, error) {
-	open := sync.OnceValues(func() (*workspaces.Dataset, error) {
-		if _, kept := src.base.Tables[schema.TableWorkspaces]; !kept || src.base.Removed(schema.TableWorkspaces) {
-			return nil, nil
-		}
-		return workspaces.Open(ctx, src.base)
-	})
-	return func(context.Context) (*workspaces.Dataset, error) { return open() }
 }
 
 func has(specs []Spec, name string) bool {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset/workspaces"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -43,8 +43,8 @@ type Options struct {
 	KeepBroken     bool          // score all rows although a program fails every one: for a caller that shows why
 	MaxFailureRate *float64      // of the trajectories that did not fail, the share that may stay unscored; nil: 0.5
 
-	taskEnv    verifier.Variables                                 // of TaskEnv
-	workspaces func(context.Context) (*workspaces.Dataset, error) // of In; see Setup
+	taskEnv verifier.Variables // of TaskEnv
+	base    *dataset.Dataset   // of In
 }
 
 const (

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset/workspaces"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -135,8 +135,7 @@ type Setup struct {
 
 	Concurrency int                // as the stage's
 	TaskEnv     verifier.Variables // that Harbor tasks may read
-	// Workspaces opens those of the attempts; nil without an error: none were kept. It is nil with Partial.
-	Workspaces func(context.Context) (*workspaces.Dataset, error)
+	Base        *dataset.Dataset   // the trajectories; nil: not open yet
 
 	Open func(ctx context.Context, uri string) (File, error) // fs.ErrNotExist if there is no such file
 	Log  *slog.Logger                                        // never nil

@@ -39,7 +39,7 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 		}
 		reward, err := kind.Make(spec.Arguments,
 			Setup{Name: spec.Name, Known: known, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
-				Judging: o.Judging, Concurrency: o.Concurrency, TaskEnv: o.taskEnv, Workspaces: o.workspaces, Open: o.Open, Log: o.Logger()})
+				Judging: o.Judging, Concurrency: o.Concurrency, TaskEnv: o.taskEnv, Base: o.base, Open: o.Open, Log: o.Logger()})
 		if err != nil {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}

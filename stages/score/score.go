@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		}
 		o.Rewards = append(o.Rewards, in.copiedSpecs...)
 	}
-	o.taskEnv, o.workspaces = verifier.ReadVariables(ctx, o.TaskEnv, os.LookupEnv), in.workspaces(ctx)
+	o.taskEnv, o.base = verifier.ReadVariables(ctx, o.TaskEnv, os.LookupEnv), in.base
 	rewards, err := in.makeRewards(ctx, o)
 	if err != nil {
 		return stages.Report{}, err

@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// Images builds each image once. One that could not be built is not tried again by this
-// process: all attempts at its task fail alike.
-type Images struct {
-	runtime Runtime
-	ctx     context.Context // ends all builds
-	mu      sync.Mutex
-	made    map[string]func() error
+// builds are the images that were asked for.
+type builds struct {
+	ctx  context.Context // ends all builds
+	stop context.CancelFunc
+	mu   sync.Mutex
+	made map[string]func() error
 }
 
-// Get returns when an image is there, which is built of a folder, or, for "", its registry
-// has. The build goes on when ctx ends, for others.
-func (s *Images) Get(ctx context.Context, name, folder string, limit time.Duration) error {
+// Bring returns when an image is there, which is built of a folder, or, for "", its registry has.
+// Each is built once. One that could not be built is not tried again by this process: all
+// attempts at its task fail alike. The build goes on when ctx ends, for others.
+func (m *Machine) Bring(ctx context.Context, name, folder string, limit time.Duration) error {
+	s := &m.builds
 	s.mu.Lock()
 	if s.made[name] == nil {
 		if s.made == nil {
@@ -27,7 +28,7 @@ func (s *Images) Get(ctx context.Context, name, folder string, limit time.Durati
 		s.made[name] = sync.OnceValue(func() error {
 			ctx, stop := context.WithTimeoutCause(s.ctx, Limit(limit), ErrPhase)
 			defer stop()
-			return s.runtime.Image(ctx, name, folder)
+			return m.Runtime.Image(ctx, name, folder)
 		})
 	}
 	build := s.made[name]

@@ -1,10 +1,10 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,58 +24,45 @@ import (
 // Machine is where this process runs containers.
 type Machine struct {
 	Runtime
-	Images Images
-
 	folder *scratch.Folder // of this process, with those of its containers
 	host   string
-	stop   context.CancelFunc  // of the images' builds
 	starts *semaphore.Weighted // paces what the runtime starts
 	memory *semaphore.Weighted // that containers declare, in MB
 	room   int64               // of memory
+	builds builds
 }
 
 // Open finds the runtime that a text names, and removes what dead processes left. Its
 // errors of kind usage are about the text.
 func Open(ctx context.Context, text string) (*Machine, error) {
-	if err := closeInherited(); err != nil {
-		return nil, err
-	}
 	r, err := New(text)
-	if err != nil {
+	if err = cmp.Or(err, closeInherited()); err != nil {
 		return nil, err
 	}
 	if _, err := r.Found(ctx); err != nil {
 		return nil, fault.Errorf(fault.Usage, "install podman or docker, or name a program: 'command: WORDS'", "runtime %s: %w", text, err)
 	}
-	host, err := os.Hostname()
-	if err != nil {
+	m := &Machine{Runtime: r, room: memoryMB(), starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
+	if m.host, err = os.Hostname(); err != nil {
 		return nil, err
 	}
-	if err := sweep(ctx, r, host); err != nil {
+	if err := sweep(ctx, r, m.host); err != nil {
 		return nil, fault.Errorf(fault.Usage, "does `"+text+" ps` work for this user?", "runtime %s: %w", text, err)
 	}
-	return With(ctx, r, host)
-}
-
-// With returns the machine of a runtime that was found, under the name of its host.
-func With(ctx context.Context, r Runtime, host string) (*Machine, error) {
-	folder, err := scratch.Make("")
-	if err != nil {
+	if m.folder, err = scratch.Make(""); err != nil {
 		return nil, err
 	}
 	if b, ok := r.(*bwrap); ok {
-		b.dir = folder.Path
+		b.dir = m.folder.Path
 	}
-	m := &Machine{Runtime: r, folder: folder, host: host, room: memoryMB(), starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
 	m.memory = semaphore.NewWeighted(m.room)
-	m.Images.runtime = r
-	m.Images.ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
+	m.builds.ctx, m.builds.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m, nil
 }
 
 // Close removes what this process still has. It may be called twice.
 func (m *Machine) Close() error {
-	m.stop()
+	m.builds.stop()
 	if m.folder == nil {
 		return nil
 	}
@@ -99,15 +86,13 @@ func (m *Machine) Folder() (dir, name string, err error) {
 	return dir, filepath.Base(m.folder.Path) + "-" + filepath.Base(dir), err
 }
 
-// Start starts a container with the label of this process.
-func (m *Machine) Start(ctx context.Context, c Container) error {
+// Start starts a container of this process for a trajectory.
+func (m *Machine) Start(ctx context.Context, trajectory string, c Container) error {
 	if err := m.starts.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer m.starts.Release(1)
-	labels := map[string]string{OwnerLabel: m.Owner()}
-	maps.Copy(labels, c.Labels)
-	c.Labels = labels
+	c.Labels = map[string]string{OwnerLabel: m.Owner(), "rollmill.trajectory": trajectory}
 	return m.Runtime.Start(ctx, c)
 }
 

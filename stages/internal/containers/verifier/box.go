@@ -39,8 +39,8 @@ type Tasks struct {
 	Keep      bool   // let what was left running live on
 }
 
-// Image brings a task's image and returns its name.
-func (s *Tasks) Image(ctx context.Context, t harbor.Task) (name string, err error) {
+// TaskImage brings a task's image and returns its name.
+func (s *Tasks) TaskImage(ctx context.Context, t harbor.Task) (name string, err error) {
 	if name, err = t.ImageName(); err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func (s *Tasks) Image(ctx context.Context, t harbor.Task) (name string, err erro
 	if t.Environment.Image != "" {
 		folder = ""
 	}
-	return name, s.Images.Get(ctx, name, folder, t.Environment.BuildTimeout)
+	return name, s.Bring(ctx, name, folder, t.Environment.BuildTimeout)
 }
 
 // Box is a task's container.
@@ -85,9 +85,8 @@ func (s *Tasks) Start(ctx context.Context, t harbor.Task, image, trajectory stri
 	if err != nil {
 		return b, err
 	}
-	err = s.Machine.Start(ctx, containers.Container{Name: b.Name, Image: image, Dir: b.Dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
-		Labels: map[string]string{"rollmill.trajectory": trajectory},
-		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork, Network: e.Network})
+	err = s.Machine.Start(ctx, trajectory, containers.Container{Name: b.Name, Image: image, Dir: b.Dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
+		CPUs: e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork, Network: e.Network})
 	if err != nil {
 		return b, err
 	}

@@ -77,7 +77,7 @@ func (a *agent) in(ctx context.Context, at agents.Attempt, work func(*box) (agen
 		return result, err
 	}
 	defer log.Close()
-	image, err := a.Image(ctx, task)
+	image, err := a.TaskImage(ctx, task)
 	if err != nil {
 		return result, failed(ctx, outcomes.FailImage, err)
 	}

@@ -71,11 +71,12 @@ func BenchmarkAttempt(b *testing.B) {
 	for _, harness := range []string{Shell, "true"} {
 		b.Run(harness, func(b *testing.B) {
 			s := Settings{Harness: harness, Runtime: "podman"}
-			m, err := containers.With(b.Context(), &instant{boxes: map[string]containers.Container{}}, "here")
+			m, err := containers.Open(b.Context(), "command: true")
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer m.Close()
+			m.Runtime = &instant{boxes: map[string]containers.Container{}}
 			a := &agent{Tasks: verifier.Tasks{Machine: m}, config: s, client: silent{}, lookup: os.LookupEnv}
 			e := example(b, a, root("tasks", "write-file"))
 			for b.Loop() {

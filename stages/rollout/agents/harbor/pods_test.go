@@ -86,7 +86,7 @@ func pushed(t *testing.T, task, image, more string) string {
 		t.Fatal(err)
 	}
 	if image == "" {
-		if image, err = made(t, nil).(*agent).Image(t.Context(), read); err != nil {
+		if image, err = made(t, nil).(*agent).TaskImage(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}
 	}
