@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // rewardSet are a run's rewards, in the order they are computed.
@@ -41,7 +43,7 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 			Setup{Name: spec.Name, Known: known, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
 				Judging: o.Judging, Concurrency: o.Concurrency, TaskEnv: o.taskEnv, Base: o.base, Open: o.Open, Log: o.Logger()})
 		if err != nil {
-			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
+			return nil, usage(cmp.Or(fault.HintOf(err), "see `rollmill help reward "+kind.Name+"`"), "reward %q: %w", spec.Name, err)
 		}
 		c := component{Spec: spec, Reward: reward, Description: reward.Describe()}
 		c.Spec.Parts, c.Spec.NoValue = c.Description.Parts, c.Description.NoValue

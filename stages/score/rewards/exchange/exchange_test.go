@@ -47,7 +47,7 @@ func TestScore(t *testing.T) {
 			}
 			return score.Failed(outcomes.RewardCrashed, "it died"), nil
 		})
-	want := "<nil> [a dies b  dies  b ] [{1 [] []   } {0 [] [] error not JSON } {0 [] [] crashed it died } {3 [] []   }]"
+	want := "<nil> [a dies b  dies  b ] [{1 [] []     []} {0 [] [] error not JSON   []} {0 [] [] crashed it died   []} {3 [] []     []}]"
 	if got := fmt.Sprint(err, " ", sent, " ", values); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}

@@ -72,19 +72,26 @@ func (p *Panel) Describe() score.Description {
 }
 
 // Vote asks as often as Repeats says, each time with the messages that ask makes for a seed, and
-// passes each answer to read, which returns a fixed number of scores in a fixed order. The
-// values are their means. A failure of one question fails all its values; err ends the stage.
+// passes each answer to read, which returns a fixed number of votes in a fixed order, or an error for
+// what the answer lacks. The values are their means. A failure of one question fails all its
+// values that none of its answers gave; err ends the stage.
 //
 // A seed depends only on the stage's seed and the repeat: the same content is
 // the same question, whichever trajectory it is from.
 func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.Message,
-	read func(seed int64, text string) ([]float64, error)) ([]score.Value, error) {
-	var votes [][]float64
+	read func(seed int64, text string) ([]Vote, error)) ([]score.Value, error) {
+	var votes [][]Vote
 	failed := score.Value{}
 	for k := range p.Repeats {
 		seed := formats.Seed(p.Seed, "judge", strconv.Itoa(k))
-		var scores []float64
-		err := p.ask(ctx, seed, ask(seed), func(text string) (err error) { scores, err = read(seed, text); return err })
+		var best []Vote // of the answers to one question, the last of those that give most
+		err := p.ask(ctx, seed, ask(seed), func(text string) error {
+			got, err := read(seed, text)
+			if usable(got) >= usable(best) {
+				best = got
+			}
+			return err
+		})
 		var odd *nonsense
 		switch {
 		case errors.As(err, &odd):
@@ -93,31 +100,58 @@ func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.
 			failed = score.Failed(outcomes.RewardError, "%v", err)
 		case err != nil:
 			return nil, err
-		default:
-			votes = append(votes, scores)
+		}
+		if best != nil {
+			votes = append(votes, best)
 		}
 	}
 	values := make([]score.Value, n)
 	for i := range values {
-		if 2*len(votes) <= p.Repeats { // no majority of valid answers
-			values[i] = failed
-			continue
-		}
-		values[i] = p.mean(votes, i)
+		values[i] = p.mean(votes, i, failed)
 	}
 	return values, nil
 }
 
-func (p *Panel) mean(votes [][]float64, i int) score.Value {
-	low, high, sum := votes[0][i], votes[0][i], 0.0
+// Vote is what an answer says of one thing.
+type Vote struct {
+	Score  float64
+	Reason string
+	Odd    error // why there is no score; nil if there is
+}
+
+// usable counts the votes that have a score.
+func usable(votes []Vote) (n int) {
 	for _, v := range votes {
-		low, high, sum = min(low, v[i]), max(high, v[i]), sum+v[i]
+		if v.Odd == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// mean returns the i-th value, with the reason of the first answer that counts.
+func (p *Panel) mean(all [][]Vote, i int, failed score.Value) score.Value {
+	var votes []Vote
+	for _, v := range all {
+		if v[i].Odd == nil {
+			votes = append(votes, v[i])
+			continue
+		}
+		failed = score.Failed(outcomes.RewardAnswer, "%v", v[i].Odd)
+		failed.Reason = v[i].Reason
+	}
+	if 2*len(votes) <= p.Repeats { // no majority of valid answers
+		return failed
+	}
+	low, high, sum := votes[0].Score, votes[0].Score, 0.0
+	for _, v := range votes {
+		low, high, sum = min(low, v.Score), max(high, v.Score), sum+v.Score
 	}
 	if p.Agree > 0 && high-low > p.Agree {
 		return score.Failed(outcomes.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes),
 			low, high)
 	}
-	return score.Value{Reward: sum / float64(len(votes))}
+	return score.Value{Reward: sum / float64(len(votes)), Reason: votes[0].Reason}
 }
 
 // nonsense is an answer that could not be read, even after it was sent back.

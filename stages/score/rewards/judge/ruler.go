@@ -47,6 +47,9 @@ type RulerSettings struct{ Asking }
 
 // Reward makes the reward.
 func (s *RulerSettings) Reward(setup score.Setup) (score.Reward, error) {
+	if hasItems(s.Rubric) {
+		return nil, fmt.Errorf("rubric=%s: a rubric of items is for judge; this one is read as words", s.Rubric)
+	}
 	one := map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"trajectory_id", "explanation", "score"},
 		"properties": map[string]any{"trajectory_id": map[string]any{"type": "string"},
@@ -119,7 +122,7 @@ func (r *rulerReward) group(ctx context.Context, rows []*score.Row, values []sco
 	}
 	b := newBallot(paths, tools)
 	got, err := r.Vote(ctx, len(b.tails), func(seed int64) []formats.Message { return b.ask(seed, r.Rubric) },
-		func(seed int64, text string) ([]float64, error) {
+		func(seed int64, text string) ([]Vote, error) {
 			return b.read(r.Panel, seed, text)
 		})
 	if err != nil {
@@ -220,7 +223,7 @@ func (b *ballot) ask(seed int64, rubric string) []formats.Message {
 }
 
 // read returns the tails' scores, in the order of the tails.
-func (b *ballot) read(p *Panel, seed int64, text string) ([]float64, error) {
+func (b *ballot) read(p *Panel, seed int64, text string) ([]Vote, error) {
 	var answer struct {
 		Scores []struct {
 			ID    string   `json:"trajectory_id"`
@@ -231,7 +234,7 @@ func (b *ballot) read(p *Panel, seed int64, text string) ([]float64, error) {
 		return nil, err
 	}
 	_, labels := b.deal(seed)
-	scores, seen := make([]float64, len(labels)), map[string]bool{}
+	votes, seen := make([]Vote, len(labels)), map[string]bool{}
 	for _, s := range answer.Scores {
 		i := slices.Index(labels, s.ID)
 		if i < 0 {
@@ -242,12 +245,12 @@ func (b *ballot) read(p *Panel, seed int64, text string) ([]float64, error) {
 		}
 		seen[s.ID] = true
 		var err error
-		if scores[i], err = p.InRange(s.Score, 0, 1); err != nil {
+		if votes[i].Score, err = p.InRange(s.Score, 0, 1); err != nil {
 			return nil, fmt.Errorf("trajectory %q: %w", s.ID, err)
 		}
 	}
 	if len(seen) < len(labels) {
 		return nil, fmt.Errorf("there are %d scores for %d trajectories", len(seen), len(labels))
 	}
-	return scores, nil
+	return votes, nil
 }

@@ -20,7 +20,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q gave %v", text, scores)
 		}
 		for _, s := range scores {
-			if !(s >= 0 && s <= 1) {
+			if !(s.Score >= 0 && s.Score <= 1) {
 				t.Errorf("%q gave %v", text, scores)
 			}
 		}

@@ -32,7 +32,20 @@ func Run(t *testing.T, s Suite) {
 
 func (s Suite) values(t *testing.T) {
 	rows := append(Rows(s.Known...), Empty(s.Known...)...)
-	for i, v := range Score(t, s.reward(t), rows) {
+	r := s.reward(t)
+	parts := r.Describe().Parts
+	for i, v := range Score(t, r, rows) {
+		if n := len(v.Parts); n != len(parts) && (n > 0 || v.Failure == "") {
+			t.Errorf("row %d: %d values for the parts %q", i, n, parts)
+		}
+		for k, p := range v.Parts {
+			switch {
+			case (p.Value == nil) != (p.Failure != ""), p.Failure != "" && (p.Error == "" || !slices.Contains(outcomes.RewardFailures, p.Failure)):
+				t.Errorf("row %d: part %s is %+v", i, parts[k], p)
+			case p.Value != nil && (math.IsNaN(*p.Value) || math.IsInf(*p.Value, 0)):
+				t.Errorf("row %d: part %s is %v", i, parts[k], *p.Value)
+			}
+		}
 		switch {
 		case v.Failure != "" && !slices.Contains(outcomes.RewardFailures, v.Failure):
 			t.Errorf("row %d: %q is not of the closed list", i, v.Failure)

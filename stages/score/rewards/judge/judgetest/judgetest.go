@@ -77,6 +77,13 @@ func say(r Request) string {
 		}
 		return `{"scores":[` + strings.Join(scores, ",") + `]}`
 	}
+	if items := r.Items(); items != nil {
+		var scores []string
+		for _, name := range items {
+			scores = append(scores, fmt.Sprintf(`%q:{"reason":"as %s","score":%v}`, name, name, Points(name+r.User())))
+		}
+		return "{" + strings.Join(scores, ",") + "}"
+	}
 	return fmt.Sprintf(`{"explanation":"so","score":%v}`, Points(r.User()))
 }
 

@@ -37,4 +37,15 @@ func (r Request) Labels() []string {
 	return out
 }
 
+// Items returns the names of the items of a rubric's question.
+func (r Request) Items() []string {
+	var out []string
+	for _, m := range item.FindAllStringSubmatch(r.Messages[0].Content, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+var item = regexp.MustCompile(`(?m)^<item name="([^"]+)">$`)
+
 var trajectory = regexp.MustCompile(`(?s)<trajectory id="([^"]+)">\n(.*?)\n</trajectory>`)
