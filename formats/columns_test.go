@@ -30,6 +30,9 @@ func structColumns(t *testing.T, row reflect.Type, inherited schema.Column) []sc
 	for i := range row.NumField() {
 		f := row.Field(i)
 		if f.Anonymous {
+			if f.Type == reflect.TypeFor[Workspace]() {
+				out = append(out, structColumns(t, f.Type, inherited)...)
+			}
 			continue
 		}
 		tag := strings.Split(f.Tag.Get("parquet"), ",")

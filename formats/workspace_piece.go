@@ -1,16 +1,33 @@
 package formats
 
-// WorkspacePiece is a row of _workspaces: a piece of the archive of what an attempt changed in its container. The
-// first piece of a trajectory also says what the archive is. An archive that another trajectory has too is there
-// once, for the first of them: the others have a first piece without bytes.
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// Workspace says what an attempt left in its container, and what of it was kept.
+type Workspace struct {
+	TrajectoryID string   `parquet:"trajectory_id" json:"-"`
+	Piece        int32    `parquet:"piece,delta" json:"-"`
+	Runtime      string   `parquet:"runtime,optional,dict"`      // podman, docker, bwrap or command; "": not the first piece
+	ImageDigest  string   `parquet:"image_digest,optional,dict"` // the image's id; "": there is no image
+	Digest       string   `parquet:"digest,optional,dict"`       // hex SHA-256 of the archive; "": none was kept
+	Size         int64    `parquet:"size,delta"`                 // bytes of the archive
+	Paths        int64    `parquet:"paths,delta"`                // that it adds, changes or removes
+	LeftOut      []string `parquet:"left_out,list"`              // in words, sorted; empty: nothing is known to be missing
+}
+
+// WorkspacePiece is a row of _workspaces. An archive that several attempts left has all its pieces at the first of
+// them, and at the others a first piece without bytes.
 type WorkspacePiece struct {
-	TrajectoryID string   `parquet:"trajectory_id"`
-	Piece        int32    `parquet:"piece,delta"`
-	Bytes        string   `parquet:"bytes"` // base64, of the archive compressed by Zstandard
-	Runtime      string   `parquet:"runtime,optional,dict"`
-	ImageDigest  string   `parquet:"image_digest,optional,dict"`
-	Digest       string   `parquet:"digest,optional,dict"`
-	Size         int64    `parquet:"size,delta"`
-	Paths        int64    `parquet:"paths,delta"`
-	LeftOut      []string `parquet:"left_out,list"`
+	Workspace
+	Bytes string `parquet:"bytes"` // base64, of the archive compressed by Zstandard
+}
+
+// Key is the digest of all of it but the trajectory: a row's metadata names its workspace so.
+func (w Workspace) Key() string {
+	text, _ := json.Marshal(w) // of texts and numbers
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }

@@ -9,6 +9,7 @@ package main
 import (
 	"os"
 
+	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/stages/rollout/agents/harbor"
 	_ "github.com/rollmill/rollmill/storage/stores" // s3, gs and azblob
 )
@@ -16,6 +17,9 @@ import (
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == harbor.RelayCommand { // this binary, mounted in a container
 		os.Exit(harbor.Relay(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == workspace.Command {
+		os.Exit(workspace.Main(os.Args[2:]))
 	}
 	os.Exit(app().Main())
 }

@@ -377,8 +377,6 @@ var exampleStatsColumns = []Column{
 var workspaceColumns = []Column{
 	{Path: "trajectory_id", Type: str, Meaning: trajectoryID.Meaning, Since: "2.4"},
 	{Path: "piece", Type: i32, Meaning: "which piece of the trajectory's archive, from 0", Since: "2.4"},
-	{Path: "bytes", Type: str, Unit: "base64", Heavy: true, Since: "2.4",
-		Meaning: "of the archive, a tar compressed by Zstandard; empty if an earlier row has the archive, or none was kept"},
 	{Path: "runtime", Type: str, Meaning: "what ran the container: podman, docker, bwrap or command", Null: "not the first piece", Since: "2.4"},
 	{Path: "image_digest", Type: str, Meaning: "the image's id, as the runtime gives it", Null: "there is no image", Since: "2.4"},
 	{Path: "digest", Type: str, Meaning: "SHA-256 of the archive before it was compressed", Null: "no archive was kept: `left_out` says why",
@@ -386,4 +384,6 @@ var workspaceColumns = []Column{
 	{Path: "size", Type: i64, Unit: "bytes", Meaning: "of the archive before it was compressed", Since: "2.4"},
 	{Path: "paths", Type: i64, Meaning: "how many paths the archive adds, changes or removes", Since: "2.4"},
 	{Path: "left_out", Type: "list of string", Meaning: "what the attempt left that is not in the archive, each with the reason", Since: "2.4"},
+	{Path: "bytes", Type: str, Unit: "base64", Heavy: true, Since: "2.4",
+		Meaning: "of the archive, a tar compressed by Zstandard; empty if an earlier row has the archive, or none was kept"},
 }

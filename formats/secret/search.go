@@ -1,9 +1,6 @@
 package secret
 
-import (
-	"io"
-	"strings"
-)
+import "strings"
 
 // Search finds out whether a stream has one of the values, in memory that does not depend on its length. It is an
 // io.Writer that never fails.
@@ -21,13 +18,6 @@ func (s *Set) NewSearch() *Search {
 		f.m = s.found.Load()
 	}
 	return f
-}
-
-// Find returns the name of a value that is in a text, "" for none.
-func (s *Set) Find(text string) string {
-	f := s.NewSearch()
-	_, _ = io.WriteString(f, text)
-	return f.End()
 }
 
 const searched = 256 << 10 // bytes at once
@@ -52,17 +42,13 @@ func (f *Search) End() string {
 	return f.found
 }
 
-// look searches what is held. Whether a short value ends where the stream does is known at its end.
+// look searches what is held. Whether a short value ends where the stream does is known at its end, and what is
+// before the first byte was known when that was looked at before.
 func (f *Search) look(ended bool) {
-	text := string(f.buf)
-	for _, text := range []string{text, unescaped(text)} {
+	for _, text := range []string{string(f.buf), unescaped(string(f.buf))} {
 		for i := range f.m.patterns {
 			p := &f.m.patterns[i]
-			from := 0
-			if f.later { // the byte before is not known; it was, when this was looked at before
-				from = 1
-			}
-			at := p.find(text, min(from, len(text)))
+			at := p.find(text, map[bool]int{true: min(1, len(text))}[f.later])
 			if at >= 0 && (ended || p.where == anywhere || at+len(p.text) < len(text)) {
 				f.found = strings.TrimSuffix(strings.TrimPrefix(p.mark, markBegin), "]")
 				return
