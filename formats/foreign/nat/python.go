@@ -1,6 +1,7 @@
 package nat
 
 import (
+	"bytes"
 	"cmp"
 	"strconv"
 	"strings"
@@ -14,10 +15,35 @@ import (
 // numbers, True, False and None. It returns false for anything else.
 func python(text string) ([]byte, bool) {
 	p := printer{text: text}
-	p.value(0)
-	p.space()
-	return p.out, !p.bad && p.at == len(text) && jsontext.Valid(p.out)
+	var open []byte // what closes the brackets that are open
+	for p.at < len(text) && !p.bad {
+		c := text[p.at]
+		switch closes := brackets[c]; {
+		case c == '\'' || c == '"':
+			p.quoted()
+		case closes != 0:
+			open = append(open, closes)
+			p.put(map[bool]byte{true: '{', false: '['}[c == '{'])
+		case c == ']' || c == ')' || c == '}':
+			n := len(open) - 1
+			p.bad = n < 0 || open[n] != c
+			open = open[:max(n, 0)]
+			before, comma := bytes.CutSuffix(bytes.TrimRight(p.out, " "), []byte{','}) // (1,)
+			p.out = bytes.TrimRight(before, " ")
+			p.bad = p.bad || comma && (len(p.out) == 0 || brackets[p.out[len(p.out)-1]] != 0)
+			p.put(map[bool]byte{true: '}', false: ']'}[c == '}'])
+		case c == ' ' || c == '\n':
+			p.put(' ')
+		case c == ',' || c == ':':
+			p.put(c)
+		default:
+			p.word()
+		}
+	}
+	return []byte(jsontext.Compact(p.out)), !p.bad && jsontext.Valid(p.out)
 }
+
+var brackets = map[byte]byte{'[': ']', '(': ')', '{': '}'}
 
 type printer struct {
 	text string
@@ -26,73 +52,10 @@ type printer struct {
 	bad  bool
 }
 
-func (p *printer) space() {
-	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\n') {
-		p.at++
-	}
-}
-
-// next returns the next byte that is no space, 0 at the end.
-func (p *printer) next() byte {
-	if p.space(); p.at == len(p.text) {
-		return 0
-	}
-	return p.text[p.at]
-}
-
-func (p *printer) value(depth int) {
-	const deepest = 100
-	if depth > deepest {
-		p.bad = true
-		return
-	}
-	switch c := p.next(); {
-	case c == '[' || c == '(':
-		p.list(map[byte]byte{'[': ']', '(': ')'}[c], '[', ']', func() { p.value(depth + 1) })
-	case c == '{':
-		p.list('}', '{', '}', func() {
-			if q := p.next(); q != '\'' && q != '"' {
-				p.bad = true
-				return
-			}
-			p.quoted()
-			if p.next() != ':' {
-				p.bad = true
-				return
-			}
-			p.at++
-			p.out = append(p.out, ':')
-			p.value(depth + 1)
-		})
-	case c == '\'' || c == '"':
-		p.quoted()
-	default:
-		p.word()
-	}
-}
-
-// list reads elements up to a closing byte.
-func (p *printer) list(closing, begin, end byte, element func()) {
+// put appends a byte for one of the text.
+func (p *printer) put(c byte) {
+	p.out = append(p.out, c)
 	p.at++
-	p.out = append(p.out, begin)
-	for n := 0; !p.bad; n++ {
-		if p.next() == closing {
-			p.at++
-			p.out = append(p.out, end)
-			return
-		}
-		if n > 0 {
-			if p.next() != ',' {
-				break
-			}
-			if p.at++; p.next() == closing { // (1,)
-				continue
-			}
-			p.out = append(p.out, ',')
-		}
-		element()
-	}
-	p.bad = true
 }
 
 func (p *printer) quoted() {
