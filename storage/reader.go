@@ -2,6 +2,9 @@ package storage
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,4 +86,22 @@ func (r *fileReader) ReadAt(p []byte, off int64) (int, error) {
 		return n, io.EOF // ReadAt's contract: not wrapped
 	}
 	return n, r.b.fail("range", r.key, bare(err))
+}
+
+// OpenFile opens one object for random access and returns its digest.
+func OpenFile(ctx context.Context, uri string) (Reader, string, error) {
+	dir, name := Split(uri)
+	bucket, err := Open(ctx, dir)
+	if err != nil {
+		return nil, "", err
+	}
+	file, err := bucket.Open(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	sum := sha256.New()
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(file, 0, file.Size()), make([]byte, 1<<20)); err != nil {
+		return nil, "", errors.Join(err, file.Close())
+	}
+	return file, hex.EncodeToString(sum.Sum(nil)), nil
 }

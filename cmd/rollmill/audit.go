@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
+	"github.com/rollmill/rollmill/formats/dataset/heldout"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -39,19 +40,23 @@ Checks:
 
 type auditSettings struct {
 	settings.Source
-	Only, Skip, HeldOut []string
-	Mismatch            string
-	Against, Join       string
-	FailOn              validate.Severity
+	Only, Skip    []string
+	HeldOut       heldout.Options
+	Mismatch      string
+	Against, Join string
+	FailOn        validate.Severity
 	settings.Monitored
 }
 
 func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Source)
 	d.Heading(plugin.Input)
-	d.Strings(&o.HeldOut, "held-out",
-		"report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are "+
-			"always checked")
+	d.Strings(&o.HeldOut.URIs, "held-out", "report what is trained on of the rollout, import or task file at this `URI`; examples "+
+		"of the run's own validation are always checked")
+	d.Int(&o.HeldOut.Ngrams, "held-out-ngrams", "report rows that share `N` words in a row with a held-out text; 13 is usual").
+		DefaultShown("not compared")
+	d.Strings(&o.HeldOut.Fields, "held-out-field", "compare this `FIELD` of what is held out, example.NAME or messages.ROLE").
+		DefaultShown("all")
 	d.String(&o.Mismatch, "mismatch", "compare the recorded log probabilities with those that the reward `NAME`, a teacher with the "+
 		"policy's own weights, gave the same tokens")
 	d.String(&o.Against, "against", "compare the rollout or import at --in with the dataset at this `URI`, another program's record of the same attempts, "+
@@ -84,6 +89,7 @@ func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
 	if err != nil {
 		return err
 	}
+	o.HeldOut.Flag = "--held-out"
 	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut,
 		Mismatch: o.Mismatch, Against: o.Against, Join: o.Join})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/records"
@@ -170,7 +169,7 @@ func importFile(b *storage.Bucket, o storage.Object) convert.File {
 // readGroups reads a file of ids: CSV with a trajectory's id and its example's
 // in each line, and no header.
 func readGroups(ctx context.Context, uri string) (map[string]string, error) {
-	file, _, err := settings.OpenFile(ctx, uri)
+	file, _, err := storage.OpenFile(ctx, uri)
 	if err != nil {
 		return nil, cli.Usagef("each line is TRAJECTORY,EXAMPLE", "--group-by @%s: %w", storage.Redact(uri), err)
 	}

@@ -118,7 +118,7 @@ func (c *initSettings) readTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file, _, err := settings.OpenFile(ctx, uri)
+	file, _, err := storage.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
 		return fault.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist,
 			"no task file")

@@ -67,6 +67,7 @@ var homes = []struct{ library, home string }{
 	// the value of a wrong type is a panic in these, which the door of importers catches
 	{module + "/formats/foreign/must " + module + "/formats/foreign/value " + module + "/formats/foreign/chat " + module + "/formats/foreign/atif",
 		`formats/foreign/...`},
+	{`github.com/clipperhouse/uax29/...`, `formats/dataset/heldout`},
 	{`golang.org/x/term`, `cmd/internal/terminal`},
 	{`github.com/xrash/smetrics`, `cmd/internal/cli/... stages/plugin`},
 }

@@ -92,6 +92,7 @@ var unsized = map[string]string{
 	"formats/dataset readAllRecords": "MaxShards, where the run is read",
 	"formats/examples newTable":      "the examples that were read",
 	"formats/examples keep":          "a constant",
+	"formats/dataset build":          "runs of words of texts that are in memory",
 	"formats/examples read":          "a span of our own file",
 	"formats/examples add":           "a constant",
 	"formats/parquet openAhead":      "guess",

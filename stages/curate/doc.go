@@ -8,7 +8,6 @@
 //	rule, apply                         Rule and its kinds; one rule on a list of groups
 //	groups, group_stats, shard_groups   groups, read from _groups; those that a shard writes
 //	group_rules, member_rules           the rules of groups, then those of members
-//	holdout                             examples that are never trained on
 //	base_rows, scattered                groups that are decided, and their rows; scattered ones
 //	plan_table, requests, plan_forks    the table _plan: what groups lack, or forks
 //	plan_settings, plan_draw, pass_rate  settings of plans; one that is drawn from a task file

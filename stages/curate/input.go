@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
 
-	"github.com/zeebo/xxh3"
-
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/dataset/heldout"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -31,7 +28,7 @@ type input struct {
 	batch         *advantages.Batch
 	groups        *Groups // of all sets, in their bases' order
 	several       bool    // some are of several examples
-	holdout       *Holdout
+	holdout       *heldout.Set
 }
 
 // set is one group dataset and the base of its rows.
@@ -84,8 +81,14 @@ func (src *input) open(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := src.openHoldout(ctx, o); err != nil {
-		return err
+	for _, a := range o.running {
+		if a.HeldOut == nil {
+			continue
+		}
+		a.HeldOut.At, a.HeldOut.Warn = o.Out.URI, func(text string) { o.Logger().Warn(text) }
+		if src.holdout, err = heldout.Open(ctx, *a.HeldOut); err != nil {
+			return err
+		}
 	}
 	src.groups.tolerance = o.FlatTolerance
 	if s := src.groupState(); s != nil && s.Tolerance > 0 && o.FlatTolerance == nil && o.Compat != CompatNAT {
@@ -178,9 +181,7 @@ func (src *input) spec(o *Options) manifest.Spec {
 		inputs = append(inputs, s.base.Ref("base", o.Out.URI), s.members.Ref("groups", o.Out.URI))
 	}
 	if src.holdout != nil {
-		for _, d := range src.holdout.from {
-			inputs = append(inputs, d.Ref("holdout", o.Out.URI))
-		}
+		inputs = append(inputs, src.holdout.Refs...)
 	}
 	if src.previous != nil {
 		inputs = append(inputs, src.previous.Ref("previous", o.Out.URI))
@@ -199,47 +200,6 @@ func (src *input) spec(o *Options) manifest.Spec {
 		s.Gates = []manifest.Gate{{Name: "min-groups", Count: factGroupsKept, Min: o.MinGroups}}
 	}
 	return s
-}
-
-func (src *input) openHoldout(ctx context.Context, o *Options) error {
-	var held []string
-	for _, a := range o.running {
-		held = append(held, a.HeldOut...)
-	}
-	if len(held) == 0 {
-		return nil
-	}
-	src.holdout = &Holdout{ids: map[string]struct{}{}, contents: map[xxh3.Uint128]struct{}{}}
-	for _, uri := range held {
-		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
-		if err != nil {
-			return err
-		}
-		if d.Kind != schema.KindTrajectories {
-			return fault.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil,
-				"it holds %s, not trajectories", d.Kind)
-		}
-		src.holdout.from = append(src.holdout.from, d)
-		type columns struct {
-			ExampleID string `parquet:"example_id,dict"`
-			Example   string `parquet:"example"`
-		}
-		var last columns
-		for c, err := range dataset.Each[columns](ctx, d, "", d.All()) {
-			if err != nil {
-				return err
-			}
-			if *c == last { // the generations of one example are adjacent
-				continue
-			}
-			last = columns{strings.Clone(c.ExampleID), strings.Clone(c.Example)}
-			src.holdout.ids[last.ExampleID] = struct{}{}
-			if key, ok := formats.ExampleContent(c.Example); ok {
-				src.holdout.contents[key] = struct{}{}
-			}
-		}
-	}
-	return nil
 }
 
 // prepare makes what depends on the input.

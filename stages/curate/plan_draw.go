@@ -138,7 +138,7 @@ func (d *draw) addExamples() error {
 
 // heldOut reports whether an example is held out, or on the other side of a split.
 func (d *draw) heldOut(e *formats.Example) bool {
-	_, held := d.in.holdout.Holds(e.ID, string(e.Fields))
+	held := d.in.holdout.Holds(&formats.Trajectory{ExampleID: e.ID, Example: string(e.Fields)}) != nil
 	g := Group{ID: formats.GroupID(e.ID, d.in.epoch), ExampleID: e.ID, Epoch: d.in.epoch}
 	for _, a := range d.p.active {
 		held = held || a.OfExamples && a.Group != nil && a.Group(d.p.of(a), &g).Reason != ""

@@ -99,7 +99,7 @@ func (src *input) withoutHeldOut(ctx context.Context, all *requestList) (*reques
 			return left, err
 		}
 		for at++; w.Row == at; {
-			if _, held := src.holdout.Holds(c.ExampleID, c.Example); !held {
+			if src.holdout.Holds(&formats.Trajectory{ExampleID: c.ExampleID, Example: c.Example}) == nil {
 				if err := left.add(w); err != nil {
 					return left, err
 				}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset/heldout"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -30,9 +31,9 @@ type Rule struct {
 	// change nor keep the rows.
 	Rows func(b Batch, g Group, rows []Row) []Verdict
 
-	Tokens   bool           // it reads the groups' SampledTokens, which older statistics lack
-	HeldOut  []string       // URIs of trajectories that are held out: the batch's Holdout has their examples
-	Identity map[string]any // of a rule that does not run, too; nil: plugin.Identity of the settings of one that runs
+	Tokens   bool             // it reads the groups' SampledTokens, which older statistics lack
+	HeldOut  *heldout.Options // what the batch's Holdout has; only one rule may have it
+	Identity map[string]any   // of a rule that does not run, too; nil: plugin.Identity of the settings of one that runs
 }
 
 // runs reports whether the settings ask for the rule.
@@ -58,7 +59,7 @@ type Batch struct {
 	Total int             // groups of the epoch before any rule, without those of forks
 	State json.RawMessage // this rule's state in --previous; nil for none
 
-	Holdout *Holdout // examples that are never trained on; nil for none
+	Holdout *heldout.Set // what is never trained on; nil for nothing
 }
 
 // Verdict is about one group or member; at zero it is kept.

@@ -62,7 +62,7 @@ func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent agents.Agent)
 	if kind, name, ok := strings.Cut(uri, ":"); ok && (kind == "harbor" || kind == "verifiers") {
 		return f.listed(ctx, s, ref, agent, kind, name)
 	}
-	file, digest, err := OpenFile(ctx, uri)
+	file, digest, err := storage.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
 		hint := "check --examples; a path is relative to where rollmill is run"
 		if strings.Contains(uri, "*") {
@@ -129,24 +129,6 @@ func (f *TaskFile) pick(s *cli.Session, ref manifest.Ref, r io.ReaderAt, size in
 		s.Logger().Warn("examples dropped", "examples", ref.URI, "reason", reason, "rows", n)
 	}
 	return set, ref, err
-}
-
-// OpenFile opens one object for random access and returns its digest.
-func OpenFile(ctx context.Context, uri string) (storage.Reader, string, error) {
-	dir, name := storage.Split(uri)
-	bucket, err := storage.Open(ctx, dir)
-	if err != nil {
-		return nil, "", cli.Usagef("", "--examples: %w", err)
-	}
-	file, err := bucket.Open(ctx, name)
-	if err != nil {
-		return nil, "", err
-	}
-	sum := sha256.New()
-	if _, err := io.CopyBuffer(sum, io.NewSectionReader(file, 0, file.Size()), make([]byte, 1<<20)); err != nil {
-		return nil, "", errors.Join(err, file.Close())
-	}
-	return file, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // localTasks returns places of Harbor tasks, separated by commas, with a local copy in

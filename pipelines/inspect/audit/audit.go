@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/heldout"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/look/find"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -26,10 +27,10 @@ type Options struct {
 	Only []string // names of checks; nil for all
 	Skip []string
 
-	Mismatch string   // name of a teacher that gave the log probabilities of the policy itself; "" for none
-	HeldOut  []string // URIs of rollouts whose examples must not be trained on
-	Against  string   // URI of a second record of the attempts of the only rollout or import under URI; "" for none
-	Join     string   // see witness.Options
+	Mismatch string          // name of a teacher that gave the log probabilities of the policy itself; "" for none
+	HeldOut  heldout.Options // what must not be trained on
+	Against  string          // URI of a second record of the attempts of the only rollout or import under URI; "" for none
+	Join     string          // see witness.Options
 }
 
 // auditor is one run of the audit.

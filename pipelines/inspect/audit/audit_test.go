@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/heldout"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -72,6 +73,9 @@ func audited(t *testing.T, uri string, only ...string) *Result {
 	o := Options{URI: uri, Only: only, Mismatch: "own"}
 	if _, err := dataset.Open(t.Context(), uri+secondRecord, dataset.OpenOptions{}); err == nil {
 		o.Against = uri + secondRecord
+	}
+	if _, err := dataset.Open(t.Context(), uri+heldOutTexts, dataset.OpenOptions{}); err == nil {
+		o.HeldOut = heldout.Options{URIs: []string{uri + heldOutTexts}, Flag: "--held-out", Ngrams: 13}
 	}
 	a, err := Run(context.Background(), o)
 	if err != nil && strings.Contains(err.Error(), "no scores have signals") {

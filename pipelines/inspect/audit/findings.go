@@ -16,6 +16,8 @@ const (
 	checkRepeated    = "repeated"
 	checkLeak        = "leak"
 	checkLeakText    = "leak_text"
+	checkLeakWords   = "leak_words"
+	checkLeakShort   = "leak_short"
 	checkResubmitted = "resubmitted"
 	checkUnfinished  = "unfinished"
 	checkUnnamed     = "unnamed"

@@ -21,7 +21,7 @@ func (a *auditor) together(ctx context.Context) error {
 	if a.wants(checkResubmitted) {
 		a.find(checkResubmitted, resubmitted(a.found.Receipts)...)
 	}
-	if a.wants(checkLeak) || a.wants(checkLeakText) {
+	if slices.ContainsFunc([]string{checkLeak, checkLeakText, checkLeakWords, checkLeakShort}, a.wants) {
 		if err := a.leaks(ctx); err != nil {
 			return err
 		}

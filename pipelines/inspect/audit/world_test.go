@@ -145,6 +145,30 @@ func spoiled(spoil func(rows []formats.Trajectory)) scenario {
 // secondRecord is appended to the URI of a run, and names a second record of its attempts.
 const secondRecord = "-second/import"
 
+// heldOutTexts is appended to the URI of a run, and names a dataset with which words are compared.
+const heldOutTexts = "-held/import"
+
+// question has 13 words.
+const question = "Which of these thirteen words would a careful reader notice in the other?"
+
+// heldTexts writes a rollout whose last row says something, and a dataset with the texts that are held out.
+func heldTexts(says string, example ...string) func(w *world, sick bool) {
+	return func(w *world, sick bool) {
+		rows := trajectories(small)
+		if sick {
+			rows[39].Messages[0].Content = says
+		}
+		w.wide("rollout", "rollout", rows)
+		held := trajectories(small)[:1]
+		held[0].ExampleID, held[0].Example, held[0].Messages = "held", fmt.Sprintf(`{"text":%q}`, question), nil
+		if sick {
+			held[0].Example = fmt.Sprintf(`{"text":%q,"answer":%q}`, question, strings.Join(example, ""))
+		}
+		out := &world{w.t, w.root + "-held"}
+		out.wide("import", "import", held)
+	}
+}
+
 // second writes a rollout, and its rows as another program has them.
 func second(w *world, spoil func(rows []formats.Trajectory)) {
 	w.wide("rollout", "rollout", trajectories(small))
