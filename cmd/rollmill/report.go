@@ -24,6 +24,9 @@ stdout, and writes:
   training_metrics.jsonl, reward_history.json, validation_history.json,
   curriculum_state.json    the figures of each epoch
 
+With --funnel it prints instead what became of the examples and of the attempts, up to
+the rows that were submitted, with the reasons at each step, over all epochs.
+
 Each further score dataset of an epoch (score --as) has a column and a plot of its
 own, named after its folder.
 
@@ -38,8 +41,8 @@ own, named after its folder.
 
 type reportSettings struct {
 	settings.RunPlace
-	Out     string
-	NoFiles bool
+	Out             string
+	NoFiles, Funnel bool
 	settings.Monitored
 }
 
@@ -47,7 +50,8 @@ func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
 	d.Heading(plugin.Output)
 	d.String(&o.Out, "out", "write the files at this `URI`").DefaultShown("the root").WrittenToRows()
-	d.Bool(&o.NoFiles, "no-files", "only print the table")
+	d.Bool(&o.NoFiles, "no-files", "only print, and write no files")
+	d.Bool(&o.Funnel, "funnel", "print the funnel instead of the table: what became of examples and attempts, step by step, and why")
 	d.Include(&o.Monitored)
 }
 
@@ -59,6 +63,9 @@ func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles, Page: true})
 	if err != nil {
 		return err
+	}
+	if o.Funnel {
+		return s.Print(run.Funnel, run.Funnel.WriteText)
 	}
 	return s.Print(run, run.WriteTable)
 }

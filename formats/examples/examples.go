@@ -41,8 +41,11 @@ const (
 	DropBlank     = "blank_question" // its question is missing, null or blank
 )
 
-// Blank counts, beside the reasons, the rows that were kept without a question.
-const Blank = "blank"
+// What is counted beside the reasons.
+const (
+	Kept  = "kept"  // rows that are examples
+	Blank = "blank" // of them, those without a question
+)
 
 // Drop is a row that was dropped.
 type Drop struct {

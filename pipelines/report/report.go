@@ -151,7 +151,6 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 func (s *study) page(run history.Run, figures []plot.FigureView) page.Run {
 	p := page.RunOf(run, history.Prices{}.Of)
 	p.Root, p.Notes, p.Figures, p.Study = storage.Redact(run.Root), run.Advice, figures, &s.Study
-	p.Funnel, p.FunnelEpoch = s.funnel, s.funnelEpoch
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time

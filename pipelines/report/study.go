@@ -23,8 +23,6 @@ type study struct {
 	page.Study
 	rewards, lengths map[int]*plot.Counts // by epoch
 	found            []validate.Finding
-	funnel           *history.Funnel // of the last epoch that was curated
-	funnelEpoch      int
 	strata           []*stratum
 }
 
@@ -51,7 +49,6 @@ func examine(ctx context.Context, root string, r history.Run) (*study, error) {
 			{"group", s.groups},
 			{"rollout", s.rollout(seed, false, of["group"], of["score"])},
 			{"score", s.scores},
-			{"curate", s.curated},
 			{"validation/rollout", s.rollout(seed, true, of["validation/score"])},
 		} {
 			d, doctor := of[stage.name], doctor()
@@ -182,10 +179,3 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int, doctor *v
 }
 
 func (s *study) hasGroups() bool { return len(s.Groups.Lists[0].Groups) > 0 }
-
-func (s *study) curated(_ context.Context, d *dataset.Dataset, e int, _ *validate.Doctor) error {
-	if s.funnel == nil {
-		s.funnel, s.funnelEpoch = history.FunnelOf(d), e
-	}
-	return nil
-}

@@ -187,6 +187,7 @@ func (b *base) rest(ctx context.Context, w *writer) error {
 // group writes the rows of one group. Their payload is copied as it is encoded,
 // unless another tool or version wrote it.
 func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Trajectory) error {
+	w.outcome.Facts[factExamples]++
 	copies, err := b.payload.Copyable(g.first, int64(g.rows))
 	if err != nil {
 		return err

@@ -39,8 +39,9 @@ func count(o *shards.Outcome, t *formats.Trajectory) {
 
 // Facts that are computed from the payload of a row.
 const (
-	factForks        = "forks" // only where there are some
-	factLost         = "lost"  // likewise: trajectories whose agent wrote NaN or an infinity
+	factExamples     = "examples" // that have rows
+	factForks        = "forks"    // only where there are some
+	factLost         = "lost"     // likewise: trajectories whose agent wrote NaN or an infinity
 	factCalls        = "calls"
 	factAlternatives = "alternatives"    // answers that the agent did not choose: candidates, which do not train
 	factAbandoned    = "abandoned_calls" // failed calls whose answer the agent did not wait for; only where there are some

@@ -95,6 +95,7 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 		w.outcome.Facts[formats.FactMixedPrompts]++
 	}
 	if w.base == nil {
+		w.outcome.Facts[factExamples]++
 		return w.table.Write(ctx, rows)
 	}
 	return w.base.task(ctx, w, i, rows)

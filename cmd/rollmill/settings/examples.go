@@ -119,7 +119,10 @@ func (f *TaskFile) pick(s *cli.Session, ref manifest.Ref, r io.ReaderAt, size in
 	if err == nil {
 		s.Defer(set)
 	}
-	if ref.Counts = maps.Clone(report.Counts); report.Blank > 0 {
+	if ref.Counts = maps.Clone(report.Counts); err == nil {
+		ref.Counts[examples.Kept] = int64(report.Kept)
+	}
+	if report.Blank > 0 {
 		ref.Counts[examples.Blank] = int64(report.Blank)
 	}
 	for _, w := range report.Warnings {

@@ -38,7 +38,7 @@ type Ref struct {
 	Identity   string `json:"identity,omitempty"`
 	Digest     string `json:"digest"` // of its manifest, or of the file's content
 	RowsDigest string `json:"rows_digest,omitempty"`
-	// of a task file: rows that were dropped, by reason, and "blank", that were kept without a question
+	// of a task file: rows that were dropped, by reason; "kept", and of them "blank", those without a question
 	Counts map[string]int64 `json:"counts,omitempty"`
 
 	Refused error `json:"-"` // of Dataset.Known: Begin returns it

@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/clusters"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
@@ -47,6 +48,8 @@ func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 		}
 		if found {
 			run.Epochs = append(run.Epochs, epoch)
+		} else if why := epoch.Made.Stages["rollout"].Why; why != "" {
+			run.Gaps = append(run.Gaps, fmt.Sprintf("%d (%s)", e, why))
 		}
 	}
 	if len(run.Epochs) == 0 {
@@ -54,7 +57,8 @@ func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 			storage.ErrNotExist, "no epoch has a finished rollout")
 	}
 	slices.SortFunc(run.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
-	run.Gaps = gaps(run.Epochs)
+	run.Gaps = append(run.Gaps, gaps(run.Epochs)...)
+	run.Funnel = run.AddUp()
 	return run, nil
 }
 
@@ -73,29 +77,31 @@ func gaps(epochs []Epoch) (out []string) {
 
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
 	dir := run.Layout{Root: root}.Epoch(e)
-	epoch := Epoch{Epoch: e}
+	epoch := Epoch{Epoch: e, Made: funnel.Epoch{Stages: map[string]funnel.Stage{}}}
 	last, err := Last(ctx, dir, "score")
 	if err != nil {
+		return epoch, false, err
+	}
+	if err := epoch.rollouts(ctx, dir, last); err != nil {
 		return epoch, false, err
 	}
 	found := false
 	samples := map[string]**Sample{"validation/score": &epoch.Validation, "score": &epoch.Train, "curate": &epoch.Kept}
 	for _, stage := range stageNames {
-		d, gone, err := find(ctx, stageURI(dir, last, stage))
+		d, s, err := find(ctx, stageURI(dir, last, stage))
 		if err != nil {
 			return epoch, found, err
 		}
-		switch {
+		switch epoch.Made.Stages[stage] = s; {
 		case d != nil:
-			epoch.Add(stage, &d.Manifest, d.Ref("", "").Digest)
+			epoch.Add(stage, s.Manifest, s.Digest)
 			if sample := samples[stage]; sample != nil { // of others the manifest is enough
 				*sample, err = sampleOf(ctx, d)
 			}
 			err = cmp.Or(err, epoch.read(ctx, stage, d))
-		case gone != nil:
-			epoch.Add(stage, gone.Manifest, gone.Digest())
-			if stage == "rollout" {
-				epoch.Time = gone.Written
+		case s.Manifest != nil:
+			if epoch.Add(stage, s.Manifest, s.Digest); stage == "rollout" {
+				epoch.Time = s.Written
 			}
 		default:
 			continue
@@ -120,6 +126,18 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	return epoch, true, err
 }
 
+// rollouts finds the rollouts of an epoch up to its last scored extension, and a later one.
+func (e *Epoch) rollouts(ctx context.Context, dir, last string) (err error) {
+	for ; dir != last && err == nil; dir = storage.Join(dir, "extended") {
+		e.Made.Rollouts = append(e.Made.Rollouts, funnel.Stage{})
+		_, e.Made.Rollouts[len(e.Made.Rollouts)-1], err = find(ctx, storage.Join(dir, "rollout"))
+	}
+	if err == nil {
+		_, e.Made.Later, err = find(ctx, storage.Join(last, "extended", "rollout"))
+	}
+	return err
+}
+
 // readEcho reads what submit made of what the trainer gave back.
 func (e *Epoch) readEcho(ctx context.Context, dir string) error {
 	d, err := Open(ctx, storage.Join(dir, "echo"))
@@ -138,7 +156,7 @@ func (e *Epoch) readEcho(ctx context.Context, dir string) error {
 func Last(ctx context.Context, dir, stage string) (string, error) {
 	for {
 		next := storage.Join(dir, "extended")
-		if d, gone, err := find(ctx, storage.Join(next, stage)); err != nil || d == nil && gone == nil {
+		if _, s, err := find(ctx, storage.Join(next, stage)); err != nil || s.Manifest == nil {
 			return dir, err
 		}
 		dir = next
@@ -152,13 +170,21 @@ func Open(ctx context.Context, uri string) (*dataset.Dataset, error) {
 	return d, err
 }
 
-// find is open that also returns what is left of a pruned dataset.
-func find(ctx context.Context, uri string) (*dataset.Dataset, *manifest.Pruned, error) {
+// find is open that also returns what is known of the dataset, such as its manifest if it was pruned.
+func find(ctx context.Context, uri string) (*dataset.Dataset, funnel.Stage, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
-	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, seal.ErrIncomplete) {
-		return nil, manifest.PrunedIn(err), nil
+	var what *fault.Error
+	switch gone := manifest.PrunedIn(err); {
+	case gone != nil:
+		return nil, funnel.Stage{Manifest: gone.Manifest, Digest: gone.Digest(), Written: gone.Written}, nil
+	case errors.Is(err, seal.ErrIncomplete) && errors.As(err, &what):
+		return nil, funnel.Stage{Why: what.What}, nil
+	case errors.Is(err, storage.ErrNotExist):
+		return nil, funnel.Stage{}, nil
+	case err != nil:
+		return nil, funnel.Stage{}, err
 	}
-	return d, nil, err
+	return d, funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest}, nil
 }
 
 // read adds what neither the manifest nor the rows of a stage say. The time of an epoch that has

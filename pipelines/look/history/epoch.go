@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -31,6 +32,10 @@ func (e *Epoch) Add(stage string, m *manifest.Manifest, digest string) {
 		e.Datasets = map[string]string{}
 	}
 	e.Datasets[stage] = digest
+	if e.Made.Stages == nil {
+		e.Made.Stages = map[string]funnel.Stage{}
+	}
+	e.Made.Stages[stage] = funnel.Stage{Manifest: m, Digest: digest}
 	switch stage {
 	case "validation/rollout":
 		e.Cost.Add(m.Facts)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/receipts"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -24,9 +25,11 @@ import (
 type Run struct {
 	Root   string   `json:"root"`
 	Epochs []Epoch  `json:"epochs"`
-	Gaps   []string `json:"gaps,omitempty"`  // epochs between others without a finished rollout: "2", "4-7"
+	Gaps   []string `json:"gaps,omitempty"`  // epochs without a finished rollout: "2", "4-7", "9 (why)"
 	Files  []string `json:"files,omitempty"` // URIs written
 	Advice []string `json:"advice,omitempty"`
+
+	Funnel funnel.Funnel `json:"funnel"`
 }
 
 // Epoch is the report of one epoch. Fields of a stage that has no output yet are
@@ -47,6 +50,8 @@ type Epoch struct {
 	// how far the log probabilities of the trainer, before its first step, are above those of
 	// the engine, in nats: the mean over trajectories; nil if the trainer gave none back
 	Apart *float64 `json:"trainer_above_engine,omitempty"`
+
+	Made funnel.Epoch `json:"-"` // what its datasets count; none of an epoch that a report has
 	Took
 }
 
@@ -192,6 +197,19 @@ func meanOf(s *Sample) *float64 {
 		return nil
 	}
 	return s.Mean
+}
+
+// AddUp returns the funnel of the epochs.
+func (r Run) AddUp() (f funnel.Funnel) {
+	for _, g := range r.Gaps {
+		f.Unknown = append(f.Unknown, "no finished rollout of epoch "+g)
+	}
+	for _, e := range r.Epochs {
+		if e.Made.Receipt = e.Receipt; e.Train != nil || e.Kept != nil {
+			f.Add(e.Epoch, e.Made)
+		}
+	}
+	return f
 }
 
 // Prices are what a million tokens cost; 0 is not known.

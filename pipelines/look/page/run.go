@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
 )
@@ -21,9 +22,8 @@ type Run struct {
 	Figures           []plot.FigureView
 	Epochs            []EpochRow
 	EpochsLeft        string // which epochs are not among them
-	Failures, Drops   []Counted
-	Funnel            *history.Funnel // of the last epoch that was curated
-	FunnelEpoch       int
+	Failures          []Counted
+	Funnel            funnel.Funnel
 	Study             *Study
 	Others            []Hyperlink // datasets outside of epochs
 }
@@ -46,16 +46,15 @@ type Counted struct {
 
 // RunOf returns what the figures of epochs say of their run, without a table of them.
 func RunOf(run history.Run, price func(history.Cost) float64) Run {
-	out := Run{Root: run.Root}
+	out := Run{Root: run.Root, Funnel: run.Funnel}
 	if len(run.Epochs) > 0 {
 		out.Tiles, out.Components = history.Tiles(run, price), history.Components(run.Epochs)
 	}
-	failures, drops := map[string]int64{}, map[string]int64{}
+	failures := map[string]int64{}
 	for _, e := range run.Epochs {
 		history.AddCounts(failures, e.Failures)
-		history.AddCounts(drops, e.Drops)
 	}
-	out.Failures, out.Drops = Sorted(failures), Sorted(drops)
+	out.Failures = Sorted(failures)
 	return out
 }
 

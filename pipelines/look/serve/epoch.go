@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -24,7 +25,7 @@ type epochModel struct {
 	Components []history.Tile
 	Problems   []string
 	Receipt    *receipts.Receipt
-	Funnel     *history.Funnel
+	Funnel     funnel.Funnel
 	Stops      []page.Counted
 	Groups     page.GroupLists
 }
@@ -120,9 +121,6 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 		}
 	}
 	var err error
-	if d := of[stages["curate"]]; d != nil {
-		m.Funnel = history.FunnelOf(d)
-	}
 	if d := of[stages["rollout"]]; d != nil {
 		count := func() ([]page.Counted, error) { return countStops(ctx, d) }
 		if m.Stops, err = s.stops.Of(d.Ref("", "").Digest, count); err != nil {
@@ -142,6 +140,8 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 			m.Problems = append(m.Problems, err.Error())
 		}
 	}
+	m.Epoch.Receipt = m.Receipt
+	m.Funnel = history.Run{Epochs: []history.Epoch{m.Epoch}}.AddUp()
 	return nil
 }
 

@@ -134,6 +134,7 @@ func (s *Server) current(ctx context.Context, stages map[string]*catalogue.Entry
 	if err != nil || changed {
 		return e, changed, err
 	}
+	known.Made = e.Made
 	return known, false, nil
 }
 

@@ -674,6 +674,7 @@ def run(
     root: _Text | None = ...,
     out: _Text | None = ...,
     no_files: bool | None = ...,
+    funnel: bool | None = ...,
     metrics_file: _Text | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
