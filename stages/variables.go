@@ -9,7 +9,7 @@ import (
 
 // Variable reads NAME=VALUE, or NAME alone, whose value the environment has unless ok is false. A value that looks
 // like a secret is added to the secrets of ctx.
-func Variable(ctx context.Context, variable string, env func(name string) (string, bool)) (name, value string, ok bool) {
+func Variable(ctx context.Context, variable string, env func(string) (string, bool)) (name, value string, ok bool) {
 	if name, value, ok = strings.Cut(variable, "="); !ok {
 		value, ok = env(name)
 	}

@@ -16,21 +16,22 @@ import (
 // irregular lists the functions that may open files without package storage/regular, each
 // with the reason: no data, setting or folder of others names what they open.
 var irregular = map[string]string{
-	"cmd/rollmill writePlot":                     "a file that the user's flag says to write",
-	"cmd/rollmill/settings copyTasks":            "in a folder of this process",
-	"pipelines/starter create":                   "creates a file that does not exist",
-	"stages/plugin readFile":                     "pipes too; it waits neither long nor past its context",
-	"formats/dataset/lease started":              "the kernel's",
-	"formats/dataset/lease uptime":               "the kernel's",
-	"stages/internal/process killOnce":           "the kernel's",
-	"stages/internal/process noEnviron":          "the kernel's",
-	"stages/internal/process readWhole":          "the kernel's",
-	"stages/internal/containers Walk":            "a folder that it made, and mounted",
-	"stages/internal/containers Start":           "in a folder of this process",
-	"stages/internal/containers/verifier mounts": "in a folder of this process",
-	"storage lockFile":                           "its own name in a dataset's folder, only locked",
-	"storage syncFolder":                         "a folder, to sync it",
-	"storage/scratch locked":                     "only a folder, to lock it",
+	"cmd/rollmill writePlot":                      "a file that the user's flag says to write",
+	"cmd/rollmill/settings copyTasks":             "in a folder of this process",
+	"pipelines/starter create":                    "creates a file that does not exist",
+	"stages/plugin readFile":                      "pipes too; it waits neither long nor past its context",
+	"formats/dataset/lease started":               "the kernel's",
+	"formats/dataset/lease uptime":                "the kernel's",
+	"stages/internal/process killOnce":            "the kernel's",
+	"stages/internal/process noEnviron":           "the kernel's",
+	"stages/internal/process readWhole":           "the kernel's",
+	"stages/internal/containers Walk":             "a folder that it made, and mounted",
+	"stages/internal/containers Start":            "in a folder of this process",
+	"stages/internal/containers/verifier mounts":  "in a folder of this process",
+	"stages/internal/containers/verifier restore": "in a folder of this process",
+	"storage lockFile":                            "its own name in a dataset's folder, only locked",
+	"storage syncFolder":                          "a folder, to sync it",
+	"storage/scratch locked":                      "only a folder, to lock it",
 }
 
 // TestFilesAreRegular finds code that opens a file by its name in another way than with

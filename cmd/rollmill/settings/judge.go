@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/harbor"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -47,11 +48,11 @@ func (j *Judge) Declare(d *plugin.Declarer) {
 	d.Float(&j.CompletionPrice, "judge-completion-price", "charge `MONEY` for a million completion tokens")
 }
 
-// Open returns the client of the judges, and the cache of judges and teachers; out is
+// Open returns the client of the judges, and the cache of judges, teachers and verifiers; out is
 // the URI of the scores.
 func (j *Judge) Open(ctx context.Context, out string, rewards []score.Spec) (score.Judging, error) {
 	switch {
-	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name }):
+	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name || s.Kind == harbor.Kind.Name }):
 		return score.Judging{}, nil
 	case j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0:
 		return score.Judging{}, cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/echo"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
+	"github.com/rollmill/rollmill/stages/score/rewards/harbor"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
 )
@@ -29,4 +30,5 @@ var All = plugin.NewRegistry("reward",
 	teacher.Kind,
 	echo.Kind,
 	Stored,
+	harbor.Kind,
 )

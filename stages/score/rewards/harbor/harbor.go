@@ -1,0 +1,168 @@
+// Package harbor gets rewards from the tests of Harbor tasks, run again on the workspaces that
+// rollout --keep-workspace kept: harbor:tasks,repeat=3. A row's task is the one in the folder with
+// the name of its example, as it is now. The workspace is restored in a fresh container of the
+// attempt's image, which is isolated as attempts are. The reward is the tests' total; what they
+// printed is its reason. Their other rewards are left out: no task names them before it runs.
+//
+// A row whose workspace was not kept, is not whole or cannot be restored, whose image is gone or
+// whose tests leave no reward has no value. Rewards are stored with the answers of judges.
+package harbor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/rollmill/rollmill/formats/dataset/workspaces"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/stages/internal/containers"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Kind is the reward's entry in the registry.
+var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "harbor",
+	Help: "run the tests of Harbor tasks again, on the workspaces that rollout --keep-workspace kept",
+	New:  func() score.RewardSettings { return &Settings{Repeat: 1, Runtime: "podman"} },
+}}
+
+const maxRepeat = 1000
+
+// Settings are the reward's settings.
+type Settings struct {
+	Tasks   string
+	Repeat  int
+	Runtime string
+}
+
+// Declare declares the settings.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.String(&s.Tasks, "tasks", "run the tests of the task folders at this local `PLACE`").FirstInSpec()
+	d.Int(&s.Repeat, "repeat", "run the tests `N` times, each in a fresh container; runs that differ give no reward, "+
+		"and NAME_flaky is the share of them that differ from most")
+	d.String(&s.Runtime, "runtime", "run containers with this `PROGRAM`, as rollout --runtime does").LastInSpec()
+}
+
+// Reward reads the tasks.
+func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
+	if s.Tasks == "" {
+		return nil, errors.New("name the folder of the tasks, as in harbor:tasks")
+	}
+	if s.Repeat < 1 || s.Repeat > maxRepeat {
+		return nil, fmt.Errorf("repeat=%d is not from 1 to %d", s.Repeat, maxRepeat)
+	}
+	folders, err := harbor.Find(s.Tasks)
+	if err != nil {
+		return nil, err
+	}
+	r := &reward{Setup: setup, Settings: *s, tasks: map[string]harbor.Task{}}
+	r.slots = semaphore.NewWeighted(int64(max(setup.Concurrency, 1)))
+	r.machine, r.kept = sync.OnceValues(r.openMachine), sync.OnceValues(r.openKept)
+	if setup.Partial { // nobody asks for their digests
+		return r, nil
+	}
+	wanted, sum := verifier.Wanted{}, sha256.New()
+	for _, folder := range folders {
+		t, err := harbor.Read(folder)
+		if err == nil {
+			err = addTests(&t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if other, twice := r.tasks[t.Name]; twice {
+			return nil, fmt.Errorf("%s and %s are both named %q", other.Dir, t.Dir, t.Name)
+		}
+		r.tasks[t.Name] = t
+		wanted.Add(setup.TaskEnv, t, "environment", "verifier")
+		fmt.Fprintf(sum, "%q %s\n", t.Name, t.Digest)
+	}
+	r.digest = hex.EncodeToString(sum.Sum(nil))
+	return r, wanted.Err(func(text string) { setup.Log.Warn(text, "reward", setup.Name) })
+}
+
+// addTests adds the files of the tests to the digest of a task, which leaves caches out: the
+// container gets these, too.
+func addTests(t *harbor.Task) error {
+	files, err := t.Tests()
+	sum := sha256.New()
+	fmt.Fprintln(sum, t.Digest)
+	for _, f := range files {
+		fmt.Fprintf(sum, "%q %v %s\n", f.Name, f.Runs, f.Sum)
+	}
+	t.Digest = hex.EncodeToString(sum.Sum(nil))
+	return err
+}
+
+type reward struct {
+	score.Setup
+	Settings
+	tasks   map[string]harbor.Task // by name, with digests of all that decides their rewards
+	digest  string                 // of all tasks
+	slots   *semaphore.Weighted
+	machine func() (*verifier.Tasks, error)
+	kept    func() (*workspaces.Dataset, error) // nil without an error: none were kept
+	close   func() error                        // of the machine; nil: not open
+}
+
+func (r *reward) openMachine() (*verifier.Tasks, error) {
+	relay, err := containers.RelayBinary("score on Linux")
+	if err != nil {
+		return nil, err
+	}
+	m, err := containers.Open(context.Background(), r.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	r.close = m.Close
+	return &verifier.Tasks{Machine: m, Variables: r.TaskEnv, Relay: relay}, nil
+}
+
+func (r *reward) openKept() (*workspaces.Dataset, error) {
+	if r.Base == nil {
+		return nil, nil
+	}
+	if _, were := r.Base.Tables[schema.TableWorkspaces]; !were || r.Base.Removed(schema.TableWorkspaces) {
+		return nil, nil
+	}
+	return workspaces.Open(context.Background(), r.Base)
+}
+
+func (r *reward) Describe() score.Description {
+	d := score.Description{Detail: score.Head, Columns: []string{},
+		Digests: map[string]string{"harbor:" + r.Tasks: r.digest},
+		Start:   func(context.Context) error { _, err := r.machine(); return err }}
+	if r.Repeat > 1 {
+		d.Parts = []string{"flaky"}
+	}
+	return d
+}
+
+// Score verifies as many rows at once as the stage scores batches, and as memory allows.
+func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for i, row := range rows {
+		g.Go(func() (err error) {
+			values[i], err = r.value(ctx, row)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// Close removes the containers that are left.
+func (r *reward) Close() error {
+	if r.close == nil {
+		return nil
+	}
+	return r.close()
+}

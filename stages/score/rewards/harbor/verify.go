@@ -1,0 +1,189 @@
+package harbor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/dataset/workspaces"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/containers"
+	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// attempt is what a row's attempt left, with the task that judges it.
+type attempt struct {
+	workspaces.Workspace
+	task harbor.Task
+	left []string // programs that ran when it ended
+	from *workspaces.Dataset
+}
+
+// run is what one run of the tests gave.
+type run struct {
+	Reward  *float64 `json:"reward"`
+	Output  string   `json:"output"` // of the tests, its beginning
+	failure string   // why there is no reward: one of outcomes.RewardFailures
+	err     error
+}
+
+// value verifies a row.
+func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error) {
+	a, why, err := r.attemptOf(row)
+	if err = errors.Join(err, context.Cause(ctx)); err != nil {
+		return score.Value{}, err
+	}
+	if why != "" {
+		return score.Failed(outcomes.RewardError, "%s", why), nil
+	}
+	runs := make([]run, r.Repeat)
+	for i := range runs {
+		if runs[i], err = r.run(ctx, a, i); err != nil {
+			return score.Value{}, err
+		}
+	}
+	return agreed(runs), nil
+}
+
+// attemptOf returns what is to be verified, or why it cannot be.
+func (r *reward) attemptOf(row *score.Row) (a attempt, why string, err error) {
+	var f harbor.Fields
+	if err := json.Unmarshal([]byte(row.Example), &f); err != nil || f.Digest == "" {
+		return a, fmt.Sprintf("example %q is no Harbor task", row.ExampleID), nil
+	}
+	known := false
+	if a.task, known = r.tasks[f.ID]; !known {
+		return a, fmt.Sprintf("%s has no task %q", r.Tasks, f.ID), nil
+	}
+	if a.from, err = r.kept(); err != nil {
+		return a, "", err
+	}
+	if a.from != nil {
+		a.Workspace, known = a.from.Of(row.TrajectoryID)
+	}
+	if a.from == nil || !known {
+		return a, "no workspace of the attempt was kept: rollout --keep-workspace keeps them", nil
+	}
+	var other []string
+	for _, what := range a.LeftOut {
+		if name, running := strings.CutPrefix(what, workspaces.Running); running {
+			a.left = append(a.left, name)
+		} else {
+			other = append(other, what)
+		}
+	}
+	if other != nil {
+		why = "the workspace is not whole: " + strings.Join(other, "; ")
+	}
+	return a, why, nil
+}
+
+// run returns a run that is stored, or makes it. One without a reward is not stored.
+func (r *reward) run(ctx context.Context, a attempt, i int) (v run, err error) {
+	kind, _, _ := strings.Cut(r.Runtime, ":")
+	text, err := json.Marshal([]any{"harbor", verifier.Version, i, a.task.Digest, a.Key(), kind, r.TaskEnv.Params()})
+	sum := sha256.Sum256(text)
+	key, store := hex.EncodeToString(sum[:]), r.Judging.Store
+	if store != nil && err == nil {
+		data, known, err := store.Get(ctx, key)
+		if known && err == nil {
+			err = json.Unmarshal(data, &v)
+		}
+		if known || err != nil {
+			return v, err
+		}
+	}
+	if err = errors.Join(err, r.slots.Acquire(ctx, 1)); err != nil {
+		return v, err
+	}
+	defer r.slots.Release(1)
+	tasks, err := r.machine()
+	if err != nil {
+		return v, err
+	}
+	v.failure, v.err = r.verify(ctx, tasks, a, &v)
+	if ctx.Err() != nil || v.err != nil || store == nil {
+		return v, context.Cause(ctx)
+	}
+	text, err = json.Marshal(v)
+	return v, errors.Join(err, store.Put(ctx, key, text))
+}
+
+// verify restores a workspace in a fresh container and runs the tests there, or says why not.
+func (r *reward) verify(ctx context.Context, tasks *verifier.Tasks, a attempt, v *run) (class string, err error) {
+	what := "the image of the attempt"
+	defer func() {
+		if class = outcomes.RewardError; errors.Is(err, containers.ErrPhase) {
+			class = outcomes.RewardTimeout
+		}
+		if err != nil {
+			err = errors.New(what + ": " + secret.From(ctx).Redact(err.Error()))
+		}
+	}()
+	if err := tasks.Bring(ctx, a.ImageDigest, "", a.task.Environment.BuildTimeout); err != nil {
+		return "", err
+	}
+	release, err := tasks.Reserve(ctx, a.task.Environment.MemoryMB)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	box, err := tasks.Start(ctx, a.task, a.ImageDigest, a.TrajectoryID, io.Discard)
+	defer box.Remove(ctx)
+	if err == nil {
+		what = "restoring the workspace"
+		archive := a.from.Archive(ctx, a.Workspace)
+		defer archive.Close()
+		err = box.Restore(ctx, archive, a.Size, a.Paths)
+	}
+	if err != nil {
+		return "", err
+	}
+	what = "the verifier"
+	verdict, err := box.Judge(ctx, a.left)
+	v.Reward, v.Output = verdict.Reward, secret.From(ctx).Redact(strings.ToValidUTF8(box.Printed.String(), "\uFFFD"))
+	if err == nil && verdict.Reward == nil {
+		err = fmt.Errorf("no reward of %v is the total", verdict.Rewards)
+	}
+	return "", err
+}
+
+// agreed returns the reward on which all runs agree.
+func agreed(runs []run) (v score.Value) {
+	said, counts, most, other := make([]string, len(runs)), map[string]int{}, 0, 0
+	for i, one := range runs {
+		if said[i] = "none"; one.err == nil {
+			said[i] = fmt.Sprint(*one.Reward)
+		}
+		counts[said[i]]++
+		most = max(most, counts[said[i]])
+		if other == 0 && said[i] != said[0] {
+			other = i
+		}
+	}
+	first, next := runs[0], runs[other]
+	switch {
+	case other > 0:
+		v = score.Failed(outcomes.RewardError, "the tests contradict themselves: run 1 gave %s, and run %d gave %s",
+			said[0], other+1, said[other])
+		v.Reason = fmt.Sprintf("run 1:\n%s\nrun %d:\n%s", first.Output, other+1, next.Output)
+	case first.err != nil:
+		v = score.Failed(first.failure, "%v", first.err)
+		v.Reason = first.Output
+	default:
+		v = score.Value{Reward: *first.Reward, Reason: first.Output}
+	}
+	if len(runs) > 1 {
+		share := float64(len(runs)-most) / float64(len(runs))
+		v.Parts = []score.Part{{Value: &share}}
+	}
+	return v
+}
