@@ -67,7 +67,7 @@ func (p *messagesPrompt) toolResult(o jsontext.Object) error {
 	p.endMessage(false)
 	content := orEmpty(o.Get("content"))
 	id := jsontext.Unquote(o.Get("tool_use_id"))
-	p.toolErrors.Add(id, jsontext.IsTrue(o.Get("is_error")))
+	p.toolErrors.Add(formats.ToolErrors{id: new(jsontext.IsTrue(o.Get("is_error")))})
 	if content[0] != '[' {
 		p.addToolResult(id, jsontext.Unquote(content), nil)
 		return nil

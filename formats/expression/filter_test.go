@@ -26,6 +26,9 @@ func TestFilter(t *testing.T) {
 		{"", `rewards["n"] == 0.5 && metadata.kind == "sum"`, "", false},
 		{"", "advantage > 0 || advantage <= 0", ByWhere, false}, // there is none
 		{"", "policy_version >= 0", ByWhere, false},
+		{"", "rewards.none < 2", ByWhere, false}, // it has no value, which is not 0
+		{"", "rewards.none > -1 || rewards?.none > -1 || rewards['other'] == 0", ByWhere, false},
+		{"", "rewards.none != 0 && !('none' in rewards) && 'n' in rewards && all(['n'], rewards[#] == 0.5)", "", false},
 		{"ok", "messages == 3", "", true},
 		{"", "calls > 0", ByWhere, true},
 	} {

@@ -120,7 +120,7 @@ const stepName = "__step"
 
 func (p *Program) machine() (*machine, error) {
 	m := &machine{}
-	options := append(p.options[:len(p.options):len(p.options)], expr.Patch(counting{}), expr.Patch(lengthsIn(p.env)),
+	options := append(p.options[:len(p.options):len(p.options)], expr.Patch(counting{}), expr.Patch(lengthsIn(p.env)), expr.Patch(missing{}),
 		expr.Function(stepName, m.step, new(func() bool), new(func(any) bool)))
 	var err error
 	m.program, err = expr.Compile(p.text, options...)

@@ -35,14 +35,14 @@ func (k *Keys) Of(m *formats.Message) uint64 {
 // Returned returns the key of a message of a prompt as an answer that clients send back.
 func (k *Keys) Returned(m *formats.Message) uint64 {
 	k.begin(m)
-	k.calls(m)
+	k.calls(m.ToolCalls...)
 	return k.answer(strings.TrimSpace(text(m)), m.Reasoning)
 }
 
 // Sampled appends the keys of a sampled message: Find takes a message of a prompt for it if Returned is one of them.
 func (k *Keys) Sampled(to []uint64, s *formats.Message) []uint64 {
 	k.begin(s)
-	k.calls(s)
+	k.calls(s.ToolCalls...)
 	sent := text(s)
 	texts := []string{strings.TrimSpace(sent), strings.TrimSpace(chat.Thinking.ReplaceAllString(sent, ""))}
 	if len(s.ToolCalls) > 0 {
@@ -68,29 +68,24 @@ func (k *Keys) begin(m *formats.Message) {
 	k.buf = append(k.buf, byte(len(m.ToolCalls)))
 }
 
-// Call returns the key of a tool call without its id: those of one tool have the same if their arguments are equal as
-// JSON, or as text where they are none.
+// Call returns the key of a tool call without its id: of one tool, with arguments that are equal as JSON, or as text
+// where they are none.
 func (k *Keys) Call(c formats.ToolCall) uint64 {
-	k.buf = k.buf[:0]
-	k.call(c)
+	k.buf, c.ID = k.buf[:0], ""
+	k.calls(c)
 	return xxh3.Hash(k.buf)
 }
 
-// calls adds tool calls.
-func (k *Keys) calls(m *formats.Message) {
-	for _, c := range m.ToolCalls {
+// calls adds tool calls, with arguments that are equal as JSON in one form.
+func (k *Keys) calls(list ...formats.ToolCall) {
+	for _, c := range list {
 		k.text(c.ID)
-		k.call(c)
-	}
-}
-
-// call adds a tool call, with arguments that are equal as JSON in one form.
-func (k *Keys) call(c formats.ToolCall) {
-	k.text(c.Name)
-	if one, ok := canonical(c.Arguments); ok {
-		k.text(string(one))
-	} else {
-		k.text(c.Arguments)
+		k.text(c.Name)
+		if one, ok := canonical(c.Arguments); ok {
+			k.text(string(one))
+		} else {
+			k.text(c.Arguments)
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func (o *Options) conclude(t *formats.Trajectory, result agents.Result, err erro
 	if len(result.Lost) > 0 {
 		note(lostKey, result.Lost)
 	}
-	if rec.ToolErrors.Merge(result.ToolErrors); rec.ToolErrors != nil {
+	if rec.ToolErrors.Add(result.ToolErrors); rec.ToolErrors != nil {
 		note(formats.ToolErrorsField, rec.ToolErrors)
 	}
 	if result.Metadata != nil {

@@ -190,11 +190,10 @@ func (r reporting) Attempt(ctx context.Context, a agents.Attempt) (agents.Result
 	result, err := r.careless.Attempt(ctx, a)
 	result.Metadata = []byte(`{"turns":1}`)
 	for id, failed := range map[string]bool{"a": true, "b": false, "c": true} {
-		result.ToolErrors.Add(id, failed)
+		result.ToolErrors.Add(formats.ToolErrors{id: &failed})
 	}
-	result.ToolErrors.Add("b", false) // again
-	result.ToolErrors.Add("c", false) // another result of the same id: which one failed is not known
-	result.ToolErrors.Add("c", true)
+	result.ToolErrors.Add(formats.ToolErrors{"b": new(false), "c": new(false)}) // b again; of c another result: which one failed is not known
+	result.ToolErrors.Add(formats.ToolErrors{"c": new(true)})
 	return result, err
 }
 

@@ -74,6 +74,21 @@ func (r *Row) Field(path string) (any, error) {
 	return nil, &MissingField{fmt.Sprintf("the example has no field %q (it has %s)", path, quotedNames(fields))}
 }
 
+// FieldText returns a field's value as a reference: a text, a number or a truth value.
+func FieldText(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case float64, bool:
+		b, err := json.Marshal(v)
+		return string(b), err
+	case nil:
+		return "", fmt.Errorf("it is null, which is no reference")
+	default:
+		return "", fmt.Errorf("an object or a list of lists is no reference")
+	}
+}
+
 // MetadataField returns nil if the trajectory's metadata has such a field.
 func (r *Row) MetadataField(path string) error {
 	fields := map[string]any{}

@@ -115,7 +115,7 @@ func sum(s *formats.Score, to *buffer) {
 	total, counting, failed := formats.WeightedSum(s.Rewards)
 	switch {
 	case counting == 0:
-		s.Failure, s.Error = outcomes.RewardMissing, "no reward has a weight other than 0"
+		s.Failure, s.Error = outcomes.RewardMissing, "no reward that has a value has a weight other than 0: add one, such as match"
 	case failed != nil && counting == 1:
 		s.Failure, s.Error = failed.Failure, failed.Error
 	case failed != nil:

@@ -185,7 +185,7 @@ func (s *Session) begin(q *apis.Request, function, session string) *call {
 	}
 	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.Model, o.Model), request: q}
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
-	s.record.ToolErrors.Merge(q.ToolErrors)
+	s.record.ToolErrors.Add(q.ToolErrors)
 	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.Tools, q.API.Name)
 	s.findEarlier(c)
 	if known := secret.From(s.ctx); q.Shows(known) ||

@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -44,23 +43,9 @@ func (s *MatchSettings) references(row *score.Row) ([]string, error) {
 		if n, is := v.(float64); is && s.Mode == number && math.Abs(n) > 1<<53 {
 			return nil, fmt.Errorf("the field %q: a JSON number above 2^53 is not exact; write it as text", s.Field)
 		}
-		if out[i], err = asText(v); err != nil {
+		if out[i], err = score.FieldText(v); err != nil {
 			return nil, fmt.Errorf("the field %q: %w", s.Field, err)
 		}
 	}
 	return out, nil
-}
-
-func asText(v any) (string, error) {
-	switch v := v.(type) {
-	case string:
-		return v, nil
-	case float64, bool:
-		b, err := json.Marshal(v)
-		return string(b), err
-	case nil:
-		return "", fmt.Errorf("it is null, which is no reference")
-	default:
-		return "", fmt.Errorf("an object or a list of lists is no reference")
-	}
 }

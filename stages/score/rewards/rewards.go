@@ -4,6 +4,7 @@ package rewards
 
 import (
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score/rewards/behaviour"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/echo"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
@@ -18,6 +19,7 @@ var All = plugin.NewRegistry("reward",
 	JSON,
 	Tools,
 	Length,
+	behaviour.Kind,
 	expr.Kind,
 	expr.Steps,
 	Returns,

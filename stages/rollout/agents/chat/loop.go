@@ -55,7 +55,7 @@ func (l Loop) Run(ctx context.Context, at agents.Attempt, messages []formats.Mes
 			return agents.Result{}, err
 		}
 		for i, call := range reply.ToolCalls {
-			result.ToolErrors.Add(call.ID, failed[i])
+			result.ToolErrors.Add(formats.ToolErrors{call.ID: &failed[i]})
 		}
 		messages = append(append(messages, reply), answers...)
 	}
