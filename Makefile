@@ -21,7 +21,7 @@ BENCH  ?= runs/bench
 GB     ?= 1
 ROUNDS ?= 3
 
-.PHONY: all help build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/merge bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
+.PHONY: all help build install release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/merge bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
 all: build
 
 # Prints the targets and their ## comments, below the ##@ headings.
@@ -70,6 +70,11 @@ gnu-tar:
 	@$(TAR) --version | grep -q 'GNU tar' || { echo "release: install GNU tar (on macOS: brew install gnu-tar), or name it with TAR=" >&2; exit 1; }
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
+
+install: bin/rollmill ## install the command and the Python module of this clone into the Python environment that is active
+	@rm -rf bin/install
+	@python3 cmd/python/wheel.py --version '$(VERSION)' --out bin/install $$($(GO) env GOOS)-$$($(GO) env GOARCH)=bin/rollmill
+	@python3 -m pip install --quiet --force-reinstall --no-deps bin/install/*.whl && rollmill --version
 
 # The date of the files in a wheel is the commit's.
 wheels: release ## build a Python wheel for each of PLATFORMS, with the command inside, into bin/wheels

@@ -26,7 +26,7 @@ it and which trainer learns from it. Flags answer them; elsewhere it asks nothin
 and takes the defaults. It writes rollmill.yaml, examples.jsonl with tasks of
 arithmetic, an agent, a reward and a Makefile, whose comments say what to change,
 and replaces no file. All of it runs at once: "make try" makes four attempts,
-"make" runs an epoch, "make EPOCH=1" the next, "make report" and "make view" show
+"make" runs an epoch, "make EPOCH=N" all up to N, "make report" and "make view" show
 them, "make rescore REWARD=..." scores one again and compares, and "make check"
 tests the engine and the programs first. An editor with a YAML language server
 completes and checks rollmill.yaml by rollmill.schema.json, which

@@ -12,12 +12,14 @@ func (c Choices) In(command string) string {
 	return "rollmill sandbox --dir runs/sandbox --listen 127.0.0.1:0 --exec '" + command + "'"
 }
 
-// Epoch is the command of one epoch. A run without a trainer has no next epoch: its
-// stages are commands of their own.
+// Epoch is the command of the epochs up to EPOCH. Without a trainer the stages are commands of
+// their own; epochs before it that were handed over are left as they are, since the engine and
+// its model may be others now.
 func (c Choices) Epoch() string {
 	if c.Trainer == files {
-		return "for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root " +
-			"runs/first --epoch $(EPOCH) || exit; done"
+		return "for epoch in $$(seq 0 $(EPOCH)); do [ $$epoch -lt $(EPOCH) ] && [ -e runs/first/epoch-$$epoch/submit/_receipt.json ] || " +
+			"for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root " +
+			"runs/first --epoch $$epoch || exit; done; done"
 	}
 	return "rollmill train --config rollmill.yaml --epochs $$(($(EPOCH) + 1))"
 }
