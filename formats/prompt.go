@@ -50,20 +50,19 @@ func FirstPrompt(t *Trajectory) (digest uint64, asked bool) {
 	return digest, system || user
 }
 
-// MixedPrompts reports whether members of a group that did not fail have different first prompts.
-func MixedPrompts(group []Trajectory) bool {
-	var first uint64
-	some := false
+// MixedPrompts reports whether members of a group that did not fail have different first prompts. They may come in
+// pieces: first is the digest of that of the pieces before, 0 for none.
+func MixedPrompts(group []Trajectory, first *uint64) bool {
 	for i := range group {
-		if len(group) == 1 || group[i].Status != outcomes.StatusOK && group[i].Status != outcomes.StatusTruncated {
+		if group[i].Status != outcomes.StatusOK && group[i].Status != outcomes.StatusTruncated {
 			continue
 		}
 		digest, asked := FirstPrompt(&group[i])
-		if asked && some && digest != first {
+		if asked && *first != 0 && digest != *first {
 			return true
 		}
 		if asked {
-			first, some = digest, true
+			*first = digest
 		}
 	}
 	return false

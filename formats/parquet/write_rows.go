@@ -91,24 +91,28 @@ func newWriter[T any](out io.Writer, l *layout.Layout) *Writer[T] {
 
 // Write adds one example group: its rows stay in one row group, and their heavy pages
 // begin with them. After an error the file cannot be finished.
-func (w *Writer[T]) Write(rows []T) error {
+func (w *Writer[T]) Write(rows []T) error { return w.WritePiece(rows, true) }
+
+// WritePiece adds rows of the example group of the rows before, unless they are its first. A group in pieces needs
+// a row group of its own: EndRowGroup goes before and after it.
+func (w *Writer[T]) WritePiece(rows []T, first bool) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
 	}
 	if w.failed == nil && len(rows) > 0 {
-		w.failed = w.add(rows)
+		w.failed = w.add(rows, first)
 	}
 	return w.failed
 }
 
-func (w *Writer[T]) add(rows []T) error {
+func (w *Writer[T]) add(rows []T, first bool) error {
 	in := layout.RowSliceOf(rows)
 	if err := w.checkRows(in); err != nil {
 		return err
 	}
 	total := w.measure(in)
 	g := w.current
-	if g.rows > 0 && (len(g.ranges) > 0 || g.full(int64(len(rows)), total)) {
+	if first && g.rows > 0 && (len(g.ranges) > 0 || g.full(int64(len(rows)), total)) {
 		if err := w.flush(); err != nil {
 			return err
 		}

@@ -1,18 +1,21 @@
 // Package spill sorts data that exceeds memory: runs are sorted in memory,
 // appended to a temporary file, and merged when they are read. It knows nothing
-// about the data.
+// about the data, which it compresses.
 //
 // A Sorter orders records by key. A List keeps them in the order of arrival. A
-// Set reports whether a number was added twice, in an eighth of a map's memory.
+// Set reports whether a number was added twice, in half of a map's memory.
 package spill
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"container/heap"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/klauspost/compress/s2"
 )
 
 // file holds runs one after the other. It is unlinked once it is open, so that
@@ -24,9 +27,12 @@ type file struct {
 	runs []span
 }
 
+// block is how many bytes are compressed together.
+const block = 64 << 10
+
 type span struct{ from, to int64 }
 
-func (s *file) append(write func(*bufio.Writer) error) error {
+func (s *file) append(write func(io.Writer) error) error {
 	if s.f == nil {
 		f, err := os.CreateTemp(s.dir, "rollmill-spill-*")
 		if err != nil {
@@ -35,11 +41,9 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 		s.f = f
 		_ = os.Remove(f.Name()) // an open file needs no name, and nothing is left if the process dies
 	}
-	w := bufio.NewWriterSize(s.f, 1<<20)
+	w := s2.NewWriter(s.f, s2.WriterBlockSize(block), s2.WriterConcurrency(1))
 	err := write(w)
-	if err == nil {
-		err = w.Flush()
-	}
+	err = cmp.Or(err, w.Close())
 	from := s.size
 	if err == nil {
 		s.size, err = s.f.Seek(0, io.SeekCurrent)
@@ -51,14 +55,9 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 	return nil
 }
 
-// readers reads each run through a buffer; together the buffers take about this much memory.
-func (s *file) readers(memory int64) []*bufio.Reader {
-	each := min(max(memory/int64(max(1, len(s.runs))), 4<<10), 1<<20)
-	out := make([]*bufio.Reader, len(s.runs))
-	for i, r := range s.runs {
-		out[i] = bufio.NewReaderSize(io.NewSectionReader(s.f, r.from, r.to-r.from), int(each))
-	}
-	return out
+// reader reads a run, with two blocks of memory.
+func (s *file) reader(r span) *s2.Reader {
+	return s2.NewReader(io.NewSectionReader(s.f, r.from, r.to-r.from), s2.ReaderMaxBlockSize(block))
 }
 
 // Close removes the file.
@@ -71,43 +70,35 @@ func (s *file) Close() error {
 	return err
 }
 
-// sorted is a run that is being read.
-type sorted[R any] interface {
-	next() error // goes on; io.EOF after the last record
-	before(R) bool
-}
+// runs are sorted runs that are being read; the first has the record that is next.
+type runs []*run
 
-// merge reads all runs at once, and yields the one whose record is next.
-func merge[R sorted[R]](from []*bufio.Reader, begin func(*bufio.Reader) R, yield func(R) bool) error {
-	var open runs[R]
-	for _, r := range from {
-		run := begin(r)
-		if err := run.next(); err != nil {
+// merge reads all runs at once.
+func (m runs) merge(yield func(Record) bool) error {
+	for _, r := range m {
+		if err := r.next(); err != nil {
 			return err
 		}
-		open = append(open, run)
 	}
-	heap.Init(&open)
-	for len(open) > 0 && yield(open[0]) {
-		switch err := open[0].next(); {
+	heap.Init(&m)
+	for len(m) > 0 && yield(m[0].Record) {
+		switch err := m[0].next(); {
 		case errors.Is(err, io.EOF):
-			heap.Pop(&open)
+			heap.Pop(&m)
 		case err != nil:
 			return err
 		default:
-			heap.Fix(&open, 0)
+			heap.Fix(&m, 0)
 		}
 	}
 	return nil
 }
 
-type runs[R sorted[R]] []R
-
-func (m runs[R]) Len() int           { return len(m) }
-func (m runs[R]) Less(i, j int) bool { return m[i].before(m[j]) }
-func (m runs[R]) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
-func (m *runs[R]) Push(x any)        { *m = append(*m, x.(R)) }
-func (m *runs[R]) Pop() any {
+func (m runs) Len() int           { return len(m) }
+func (m runs) Less(i, j int) bool { return bytes.Compare(m[i].Key, m[j].Key) < 0 }
+func (m runs) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
+func (m *runs) Push(x any)        { *m = append(*m, x.(*run)) }
+func (m *runs) Pop() any {
 	last := (*m)[len(*m)-1]
 	*m = (*m)[:len(*m)-1]
 	return last

@@ -2,12 +2,13 @@ package spill
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
-	"slices"
 )
 
 // List keeps records in the order in which they were added. They can be read any number of times.
@@ -27,12 +28,12 @@ func NewList(dir string, memory int64) *List {
 // Add copies a record.
 func (l *List) Add(record []byte) error {
 	if len(l.tail) > 0 && int64(len(l.tail)+len(record)) > l.memory {
-		if err := l.file.append(func(w *bufio.Writer) error { _, err := w.Write(l.tail); return err }); err != nil {
+		if err := l.file.append(func(w io.Writer) error { _, err := w.Write(l.tail); return err }); err != nil {
 			return err
 		}
 		l.tail = l.tail[:0]
 	}
-	l.tail = binary.AppendUvarint(l.tail, uint64(len(record)))
+	l.tail = binary.AppendUvarint(append(l.tail, 0), uint64(len(record))) // as a run: there is no key
 	l.tail = append(l.tail, record...)
 	l.n++
 	return nil
@@ -44,46 +45,37 @@ func (l *List) Len() int { return l.n }
 // All yields every record; one is valid until the next. No record may be added meanwhile.
 func (l *List) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if len(l.file.runs) > 0 {
-			more, err := l.spilled(func(b []byte) bool { return yield(b, nil) })
-			if err != nil {
-				yield(nil, err)
-			}
-			if !more {
+		r := run{from: bufio.NewReader(io.MultiReader(l.file.reader(span{0, l.file.size}), bytes.NewReader(l.tail)))}
+		for {
+			err := r.next()
+			if errors.Is(err, io.EOF) || !yield(r.Value, err) || err != nil {
 				return
 			}
-		}
-		for at := 0; at < len(l.tail); {
-			size, n := binary.Uvarint(l.tail[at:])
-			end := at + n + int(size)
-			if !yield(l.tail[at+n:end:end], nil) {
-				return
-			}
-			at = end
 		}
 	}
 }
 
-// spilled yields the records in the file, and reports whether to continue.
-func (l *List) spilled(yield func([]byte) bool) (more bool, err error) {
-	r := bufio.NewReaderSize(io.NewSectionReader(l.file.f, 0, l.file.size), 256<<10)
-	var buf []byte
-	for {
-		size, err := binary.ReadUvarint(r)
-		if errors.Is(err, io.EOF) {
-			return true, nil
+// SortBy adds the records to a sorter. places has the number of a record as its key, 8 bytes, and in the value its
+// key to sort by, of so many bytes, and then what goes before it; a record that is not in places is left out.
+func (l *List) SortBy(ctx context.Context, places *Sorter, key int, to *Sorter) error {
+	next, stop := iter.Pull2(places.Sorted())
+	defer stop()
+	x, err, more := next()
+	n, buf := uint64(0), []byte(nil)
+	for record, bad := range l.All() {
+		if err = cmp.Or(err, bad, ctx.Err()); err != nil {
+			return err
 		}
-		if err == nil {
-			buf = slices.Grow(buf[:0], int(size))[:size]
-			_, err = io.ReadFull(r, buf)
+		if more && binary.BigEndian.Uint64(x.Key) == n {
+			buf = append(append(buf[:0], x.Value[key:]...), record...)
+			if err := to.Add(x.Value[:key], buf); err != nil {
+				return err
+			}
+			x, err, more = next()
 		}
-		if err != nil {
-			return false, fmt.Errorf("spill: %v", err) // no end of the list, whatever it wraps
-		}
-		if !yield(buf) {
-			return false, nil
-		}
+		n++
 	}
+	return err
 }
 
 // Close removes the file.

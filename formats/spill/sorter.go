@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -14,6 +13,14 @@ import (
 
 // Record is a record to sort. Records with equal keys come in any order.
 type Record struct{ Key, Value []byte }
+
+// Key appends numbers to a key, which sort as they are.
+func Key(b []byte, all ...uint64) []byte {
+	for _, x := range all {
+		b = binary.BigEndian.AppendUint64(b, x)
+	}
+	return b
+}
 
 // Sorter sorts records by key, byte by byte. First everything is added, then
 // everything is read; it is for one goroutine.
@@ -89,7 +96,7 @@ func (s *Sorter) sort() {
 
 func (s *Sorter) spill() error {
 	s.sort()
-	err := s.file.append(func(w *bufio.Writer) error {
+	err := s.file.append(func(w io.Writer) error {
 		var head [2 * binary.MaxVarintLen64]byte
 		for _, e := range s.list {
 			r := s.record(e)
@@ -135,8 +142,11 @@ func (s *Sorter) merge(yield func(Record) bool) error {
 		}
 	}
 	s.arena, s.list = nil, nil
-	begin := func(r *bufio.Reader) *run { return &run{from: r} }
-	return merge(s.file.readers(s.memory/2), begin, func(r *run) bool { return yield(r.Record) })
+	var all runs
+	for _, r := range s.file.runs {
+		all = append(all, &run{from: s.file.reader(r)})
+	}
+	return all.merge(yield)
 }
 
 // Close removes the file.
@@ -148,8 +158,11 @@ func (s *Sorter) Close() error {
 // run is one sorted run being read.
 type run struct {
 	Record
-	from *bufio.Reader
-	buf  []byte
+	from interface {
+		io.Reader
+		io.ByteReader
+	}
+	buf []byte
 }
 
 // next reads a record, or returns io.EOF.
@@ -169,5 +182,3 @@ func (r *run) next() error {
 	r.Record = Record{r.buf[:key:key], r.buf[key:]}
 	return nil
 }
-
-func (r *run) before(o *run) bool { return bytes.Compare(r.Key, o.Key) < 0 }

@@ -59,6 +59,19 @@ func (k *Keys) Sampled(to []uint64, s *formats.Message) []uint64 {
 	return to
 }
 
+// Alike returns a key that is equal for a sampled message and all messages that Find takes for it, and for some others.
+func (k *Keys) Alike(m *formats.Message) uint64 {
+	k.begin(m)
+	if k.calls(m); len(m.ToolCalls) > 0 {
+		return k.answer("", "")
+	}
+	said := strings.TrimSpace(text(m))
+	for was := ""; was != said; {
+		was, said = said, strings.TrimSpace(chat.Thinking.ReplaceAllString(said, ""))
+	}
+	return k.answer(said, "")
+}
+
 func (k *Keys) begin(m *formats.Message) {
 	k.buf = k.buf[:0]
 	k.text(m.Role)

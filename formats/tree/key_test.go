@@ -13,7 +13,8 @@ import (
 // said draws a message of an assistant from a few texts that differ as clients are known to change answers.
 func said(t *rapid.T, label string) formats.Message {
 	m := formats.Message{Role: "assistant", Call: -1}
-	m.Content = rapid.SampledFrom([]string{"", "x", " x\n", "y", "<think>a</think>x", "<think>b</think> x", "<think>a</think>"}).Draw(t, label)
+	m.Content = rapid.SampledFrom([]string{"", "x", " x\n", "y", "<think>a</think>x", "<think>b</think> x", "<think>a</think>",
+		"<think>a</think><think>b</think>x", "<think>b</think>x"}).Draw(t, label)
 	m.Reasoning = rapid.SampledFrom([]string{"", "", "r", "s"}).Draw(t, label+" reasoning")
 	m.Name = rapid.SampledFrom([]string{"", "", "n"}).Draw(t, label+" name")
 	m.ContentParts = rapid.SampledFrom([]string{"", "", "", `[{"type":"text","text":"x"}]`, `[{"type":"text","text":" x"}]`, `[{"type":"image_url"}]`}).Draw(t, label+" parts")
@@ -55,6 +56,9 @@ func TestKeysFindWhatFindFinds(t *testing.T) {
 			}
 			if want {
 				found++
+			}
+			if want && k.Alike(&known) != k.Alike(&m) {
+				t.Fatalf("not alike:\n%+v\n%+v", known, m)
 			}
 			if (i == at) != want {
 				t.Fatalf("Find returns %d for message %d, equal keys: %v\n%+v\n%+v", i, at, want, known, m)

@@ -83,7 +83,7 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 	sc.n++
 	hash := xxh3.HashString(group)
 	if s.ID != "" {
-		sc.key, sc.value = ordered(sc.key[:0], idHash(&sc.source), f.n), binary.BigEndian.AppendUint64(sc.value[:0], hash)
+		sc.key, sc.value = spill.Key(sc.key[:0], idHash(&sc.source), f.n), binary.BigEndian.AppendUint64(sc.value[:0], hash)
 		if err := sc.ids.Add(sc.key, sc.value); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (sc *SourceCheck) endRun() error {
 	if len(sc.run.facts) == 0 {
 		return nil
 	}
-	sc.key = ordered(sc.key[:0], sc.run.group, sc.run.first)
+	sc.key = spill.Key(sc.key[:0], sc.run.group, sc.run.first)
 	err := sc.runs.Add(sc.key, sc.run.facts)
 	sc.run.facts = sc.run.facts[:0]
 	return err
@@ -142,7 +142,7 @@ func (sc *SourceCheck) repeated(to *spill.Sorter) error {
 		}
 		id, n := split(r.Key)
 		if !first && id == last {
-			sc.key = ordered(sc.key[:0], binary.BigEndian.Uint64(r.Value), n)
+			sc.key = spill.Key(sc.key[:0], binary.BigEndian.Uint64(r.Value), n)
 			if err := to.Add(sc.key, nil); err != nil {
 				return err
 			}

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // imported are the checks that an import makes.
@@ -103,7 +105,7 @@ func (sc *SourceCheck) count() (*tally, error) {
 		}
 		for f, left := (fact{}), run.Value; len(left) > 0; n++ {
 			f, left = decoded(n, left)
-			if more && bytes.Equal(again.Key, ordered(sc.key[:0], group, n)) {
+			if more && bytes.Equal(again.Key, spill.Key(sc.key[:0], group, n)) {
 				f.found |= sameIDSet
 				again, err, more = next()
 			}

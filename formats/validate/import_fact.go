@@ -70,11 +70,6 @@ func decoded(n uint64, b []byte) (fact, []byte) {
 	}, b
 }
 
-// ordered appends a key that sorts by a hash, and then by a place in the source.
-func ordered(b []byte, hash, n uint64) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, hash), n)
-}
-
 // split returns the numbers of such a key.
 func split(key []byte) (hash, n uint64) {
 	return binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -154,19 +155,18 @@ func (o *ImportOptions) inShard(r *row) bool {
 	return s.Count == 1 || xxh3.HashString(r.Row.ExampleID)%uint64(s.Count) == uint64(s.Index)
 }
 
-// final reports whether the rows of a group keep their ids.
-func (o *ImportOptions) final(group []*row) bool {
-	if !group[0].Final || o.GroupBy != GroupByID || o.Groups != nil {
-		return false
+// kept returns 1 more than the generation of a row that can keep its id; 0 for one that cannot.
+func (o *ImportOptions) kept(r *row) uint64 {
+	if !r.Final || o.GroupBy != GroupByID || o.Groups != nil {
+		return 0
 	}
-	seen := map[int32]bool{}
-	for _, r := range group {
-		if !r.Final || seen[r.Row.Generation] {
-			return false
-		}
-		seen[r.Row.Generation] = true
-	}
-	return true
+	return 1 + uint64(uint32(r.Row.Generation))
+}
+
+// final reports whether all rows of a group keep their ids.
+func final(kept []uint64) bool {
+	slices.Sort(kept)
+	return kept[0] != 0 && len(slices.Compact(kept)) == len(kept)
 }
 
 // name sets the ids of a row, the generation-th of its group. copy counts the

@@ -21,7 +21,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	c, groups := newCheck(&o), 0
 	defer c.close()
 	c.meter = o.Meter(stage, "record", 0)
-	a := newAdjacent(&o, func(context.Context, []*row) error { groups++; return nil })
+	a := newAdjacent(&o, func(context.Context, []*row, bool, bool) error { groups++; return nil })
 	defer a.close()
 	for i := range 40_000 {
 		item := importers.Item{Row: formats.Trajectory{TrajectoryID: fmt.Sprint("row-", i), ExampleID: fmt.Sprint(i / 4), Answer: fmt.Sprint(i)}}

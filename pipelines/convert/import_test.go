@@ -419,3 +419,40 @@ func TestCompanionsAreReadAndCount(t *testing.T) {
 		t.Error("other scores are taken for the same import")
 	}
 }
+
+// TestLargeGroupsAreWrittenInPieces: a group that is not held as a whole has its rows in order, its ids and its pairs,
+// and one row group.
+func TestLargeGroupsAreWrittenInPieces(t *testing.T) {
+	const n = 300
+	lines := []line{{Example: "before", Question: "q", Answer: "a"}}
+	answer := func(i int, what string) string {
+		return fmt.Sprint(what, i, strings.Repeat(fmt.Sprint(i, " and more, "), 5000))
+	}
+	for i := range n {
+		lines = append(lines, line{ID: fmt.Sprint(i % 100), Example: "large", Question: fmt.Sprint("q", i/250), Attempt: new(int64(n - i)),
+			Answer: answer(i, "good"), Other: answer(i, "bad")})
+	}
+	lines = append(lines, line{Example: "after", Question: "q", Answer: "a"}, line{Example: "after", Question: "q", Answer: "b"})
+	uri := filepath.Join(t.TempDir(), "out")
+	if r := run(t, options(uri, file("a", lines...))); r.Facts[formats.FactMixedPrompts] != 1 || r.Rows != 2*n+3 {
+		t.Errorf("%v, %d rows", r.Facts, r.Rows)
+	}
+	all, ids := rows[formats.Trajectory](t, uri, ""), map[string]bool{}
+	for k := range all[1 : 2*n+1] {
+		row := &all[1+k]
+		what := []string{"good", "bad"}[k%2]
+		if want := answer(n-1-k/2, what); row.Generation != int32(k) || row.Messages[1].Content != want || ids[row.TrajectoryID] {
+			t.Fatalf("row %d is the %d-th, %.20s, want %.20s", k, row.Generation, row.Messages[1].Content, want)
+		}
+		ids[row.TrajectoryID] = true
+	}
+	for k, p := range rows[formats.Pair](t, uri, schema.TablePairs) {
+		if p.ChosenID != all[1+2*k].TrajectoryID || p.RejectedID != all[2+2*k].TrajectoryID {
+			t.Fatalf("pair %d is of %s and %s", k, p.ChosenID, p.RejectedID)
+		}
+	}
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})
+	if err != nil || len(d.Parts) != 1 || !slices.Equal(d.Parts[0].RowGroups, []int64{1, 2 * n, 2}) {
+		t.Errorf("%v, row groups %v", err, d.Parts[0].RowGroups)
+	}
+}

@@ -1,9 +1,7 @@
 package convert
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -22,10 +20,16 @@ type writer struct {
 
 	pairBytes, labelBytes int // of the row groups being written
 
-	buf    []formats.Trajectory // of groups that wait to be written together
-	ends   []int                // of each of them, in buf
-	bytes  int                  // about so many
-	copies map[string]int       // rows of a group by their own id
+	buf   []formats.Trajectory // of groups that wait to be written together
+	ends  []int                // of each of them, in buf
+	bytes int                  // about so many
+
+	// Of the group that is being written:
+	generation int            // of the next row
+	copies     map[string]int // rows by their own id
+	numberID   bool
+	prompt     uint64 // see formats.MixedPrompts
+	mixed      bool
 }
 
 // So many rows or bytes of groups are written together.
@@ -40,42 +44,54 @@ func newWriter(o *ImportOptions, shard *shards.Shard) *writer {
 		outcome: shards.Outcome{Facts: map[string]float64{}}}
 }
 
-// group writes the rows of a group, soon.
-func (w *writer) group(ctx context.Context, group []*row) error {
-	slices.SortStableFunc(group, func(a, b *row) int {
-		if a.Attempt == nil || b.Attempt == nil {
-			return 0
+// group writes rows of a group, which keep their ids if they are final: all of it, soon, or one of its pieces.
+func (w *writer) group(ctx context.Context, group []*row, final, last bool) error {
+	first := w.generation == 0
+	if first {
+		w.numberID, w.mixed, w.prompt = group[0].NumberID, false, 0
+		if len(w.copies) > togetherRows { // to clear it would take as long for each group that follows
+			w.copies = map[string]int{}
 		}
-		return cmp.Compare(*a.Attempt, *b.Attempt)
-	})
-	if slices.ContainsFunc(group, func(r *row) bool { return r.NumberID != group[0].NumberID }) {
-		return fault.Invalid(w.o.Source.URI, "write the id in one form in every row", nil,
-			"the id %s is a number in some rows and a text in others, which would be one group", group[0].Row.ExampleID)
+		if clear(w.copies); !last {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	clear(w.copies)
-	sides, final := false, w.o.final(group)
-	for i, r := range group {
-		copy := 0
-		if len(group) > 1 {
-			copy = w.copies[r.own]
-			w.copies[r.own]++
+	from, sides := len(w.buf), false
+	for _, r := range group {
+		if r.NumberID != w.numberID {
+			return fault.Invalid(w.o.Source.URI, "write the id in one form in every row", nil,
+				"the id %s is a number in some rows and a text in others, which would be one group", r.Row.ExampleID)
 		}
 		if !final {
-			name(w.o, r, i, copy)
+			name(w.o, r, w.generation, w.copies[r.own])
 		}
+		w.copies[r.own]++
+		w.generation++
 		w.count(&r.Row)
 		w.buf = append(w.buf, r.Row)
 		w.bytes += r.size
 		sides = sides || r.Label != nil || r.Pair == importers.Chosen
 	}
-	if formats.MixedPrompts(w.buf[len(w.buf)-len(group):]) {
+	w.mixed = w.mixed || formats.MixedPrompts(w.buf[from:], &w.prompt)
+	if last && w.mixed {
 		w.outcome.Facts[formats.FactMixedPrompts]++
 	}
-	w.ends = append(w.ends, len(w.buf))
-	if !sides && len(w.buf) < togetherRows && w.bytes < togetherBytes {
-		return nil
+	if last {
+		w.generation = 0
 	}
-	if err := w.flush(ctx); err != nil || !sides {
+	var err error
+	if first && last {
+		w.ends = append(w.ends, len(w.buf))
+		if !sides && len(w.buf) < togetherRows && w.bytes < togetherBytes {
+			return nil
+		}
+		err = w.flush(ctx)
+	} else {
+		err = w.wrote(w.rows.WritePiece(ctx, w.buf, last))
+	}
+	if err != nil {
 		return err
 	}
 	return w.sides(ctx, group)
@@ -83,7 +99,11 @@ func (w *writer) group(ctx context.Context, group []*row) error {
 
 // flush writes the groups that wait.
 func (w *writer) flush(ctx context.Context) error {
-	err := w.rows.WriteGroups(ctx, w.buf, w.ends)
+	return w.wrote(w.rows.WriteGroups(ctx, w.buf, w.ends))
+}
+
+// wrote takes the rows that wait as written.
+func (w *writer) wrote(err error) error {
 	clear(w.buf)
 	w.buf, w.ends, w.bytes = w.buf[:0], w.ends[:0], 0
 	return err

@@ -14,7 +14,7 @@ var errScattered = errors.New("the rows of a group are not adjacent")
 
 // setMemory is the memory for finding repeated groups before it spills: a
 // quarter of a million of them.
-const setMemory = 2 << 20
+const setMemory = 8 << 20
 
 // adjacency notices groups that occur twice. Two groups with the same hash cost
 // time, and nothing else.

@@ -75,8 +75,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 		if !inSlice.has(sum.Lo) {
 			return nil
 		}
-		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
-		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
+		g.key = spill.Key(g.key[:0], sum.Hi, sum.Lo, uint64(at))
 		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, ForkCall: r.ForkCall,
 			ShapedRewards: r.ShapedRewards, Length: n[0]}
 		if g.estimator.Components != nil {

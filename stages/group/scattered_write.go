@@ -3,7 +3,6 @@ package group
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 
@@ -124,7 +123,7 @@ func (w *rowWriter) keep(at, first int64, m formats.Member, s formats.Trajectory
 		x := &s.Messages[i]
 		x.TokenIDs, x.Logprobs, x.PromptDeltaIDs = nil, nil, nil
 	}
-	key := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(first)), uint64(at))
+	key := spill.Key(nil, uint64(first), uint64(at))
 	return w.pairs.Add(key, spill.Append(nil, &memberRow{m, s}))
 }
 

@@ -91,7 +91,7 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 			w.outcome.Facts[factAddedFailed] += float64(lost(rows[k]))
 		}
 	}
-	if formats.MixedPrompts(rows) {
+	if len(rows) > 1 && formats.MixedPrompts(rows, new(uint64)) {
 		w.outcome.Facts[formats.FactMixedPrompts]++
 	}
 	if w.base == nil {

@@ -155,3 +155,26 @@ func TestAFileIsNotReplaced(t *testing.T) {
 		t.Errorf("%q", data)
 	}
 }
+
+// TestPieces: no part and no row group ends within a group that is written in pieces.
+func TestPieces(t *testing.T) {
+	uri := t.TempDir()
+	s, err := Begin(t.Context(), uri, wideSpec(), Options{partSize: 1})
+	check(t, err)
+	w := NewTable[formats.Trajectory](s, "", -1)
+	check(t, w.Write(t.Context(), group(0, 4)))
+	large := group(1, 9)
+	for i := range 3 {
+		check(t, w.WritePiece(t.Context(), large[3*i:3*i+3], i == 2))
+	}
+	check(t, w.Write(t.Context(), group(2, 4)))
+	_, err = s.Commit(t.Context(), Outcome{Counts: map[string]int64{"ok": 17}})
+	check(t, err)
+	var of [][]int64
+	for _, p := range open(t, uri).Parts {
+		of = append(of, p.RowGroups)
+	}
+	if fmt.Sprint(of) != "[[4] [9 4]]" {
+		t.Errorf("row groups %v", of)
+	}
+}

@@ -48,7 +48,8 @@ type TableWriter[T any] struct {
 	draft *storage.Draft
 	hash  hash.Hash
 	w     *parquet.Writer[T]
-	seq   int // of the next part
+	seq   int  // of the next part
+	open  bool // the group of the last rows goes on
 }
 
 // NewTable returns the writer of a table; "" is the main one. For a thin main
@@ -76,12 +77,34 @@ func NewTable[T any](s *Shard, name string, baseFirst int64) *TableWriter[T] {
 // with it). Write may change rows: it sets their payload digest and redacts
 // secrets of the process.
 func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
+	return w.write(ctx, rows, true)
+}
+
+func (w *TableWriter[T]) write(ctx context.Context, rows []T, first bool) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
 	secret.Rows(w.s.secrets, rows)
 	setDigests(rows)
-	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
+	return w.add(ctx, rows, func() error { return w.w.WritePiece(rows, first) })
+}
+
+// WritePiece adds rows of a group that is not in memory as a whole, which gets a row group of its own. last says
+// that no more of them follow.
+func (w *TableWriter[T]) WritePiece(ctx context.Context, rows []T, last bool) error {
+	first := !w.open
+	if first && w.EndRowGroup() != nil {
+		return w.err
+	}
+	w.open = true // no part ends
+	err := w.write(ctx, rows, first)
+	if w.open = !last; err == nil && last {
+		err = w.EndRowGroup()
+	}
+	if err != nil || !last || w.w.Ended() < partGroups-1 {
+		return err
+	}
+	return w.end(ctx)
 }
 
 // WriteGroups adds several groups, of which each ends before the row with its
@@ -150,7 +173,7 @@ func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if w.w != nil && w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) {
+	if w.w != nil && !w.open && w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) {
 		if err := w.end(ctx); err != nil {
 			return err
 		}
@@ -164,7 +187,7 @@ func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) 
 	if err := write(); err != nil {
 		return w.fail(err)
 	}
-	if w.w.Size() < w.s.partSize && w.w.Deferred() < w.s.partHeld {
+	if w.open || w.w.Size() < w.s.partSize && w.w.Deferred() < w.s.partHeld {
 		return nil
 	}
 	return w.end(ctx)

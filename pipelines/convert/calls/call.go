@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -162,7 +163,7 @@ func (c *Call) digest() {
 	m.Ended = max(t.FinishedAt, m.Began)
 	var k tree.Keys
 	var run []byte // keys
-	content := number(nil, m.Prompt)
+	content := spill.Key(nil, m.Prompt)
 	end := func() {
 		switch n := len(m.Steps); {
 		case n == 0:
@@ -174,19 +175,24 @@ func (c *Call) digest() {
 	}
 	for i := range prompt {
 		of := k.Of(&prompt[i])
-		content = number(content, of)
+		content = spill.Key(content, of)
 		if prompt[i].Role != "assistant" {
-			run = number(run, of)
+			run = spill.Key(run, of)
 			continue
 		}
-		end()
+		if end(); len(m.Steps) == 0 {
+			m.Alike = []uint64{k.Alike(&prompt[i])}
+		}
 		m.Steps = append(m.Steps, step{Returned: k.Returned(&prompt[i]), Of: of})
 	}
 	end()
 	for i := range choices {
 		of := k.Of(&choices[i])
-		content = number(content, of)
+		content = spill.Key(content, of)
 		m.Said = append(m.Said, k.Sampled([]uint64{of}, &choices[i]))
+		if len(m.Steps) == 0 {
+			m.Alike = append(m.Alike, k.Alike(&choices[i]))
+		}
 		m.Flags |= answered
 		if choices[i].TokenIDs != nil {
 			m.Flags |= exact
@@ -201,11 +207,14 @@ func (c *Call) digest() {
 	if m.Own = Digest(xxh3.HashString128(t.TrajectoryID)); t.TrajectoryID != "" {
 		m.Flags |= known | named
 	} else {
-		content = append(number(content, uint64(t.StartedAt), uint64(t.FinishedAt)), c.Item.ResponseID...)
+		content = append(spill.Key(content, uint64(t.StartedAt), uint64(t.FinishedAt)), c.Item.ResponseID...)
 		m.Own = Digest(xxh3.Hash128(content))
 		if m.Began != 0 || c.Item.ResponseID != "" {
 			m.Flags |= known
 		}
+	}
+	for i := range m.Alike {
+		m.Alike[i] = mix(m.First.Hi, mix(m.First.Lo, m.Alike[i]))
 	}
 	c.Own, c.meta = m.Own, m
 }

@@ -1,8 +1,9 @@
 package calls
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"iter"
 	"slices"
@@ -20,7 +21,7 @@ type Options struct {
 	ByTime bool   // decide by time which of several equal answers a call continues
 	Train  bool   // auxiliary calls too
 	Dir    string // of temporary files; "": the system's
-	Memory int64  // bytes, beyond which they are used; besides, the calls that begin alike are linked in memory
+	Memory int64  // bytes, beyond which they are used; besides, calls with one first prompt and answer are linked in memory
 }
 
 // Joiner links calls to conversations. It is for one goroutine, and must be closed.
@@ -31,14 +32,16 @@ type Options struct {
 type Joiner struct {
 	o      Options
 	counts Counts
-	rows   *spill.List   // calls, as they came
-	own    *spill.Sorter // their metas by Own
+	rows   *spill.List       // calls, as they came
+	own    *spill.Sorter     // their metas by Own
+	alike  map[uint64]uint64 // of calls with several choices and no answer in the prompt: keys to lesser ones
 	buf    []byte
 }
 
 // NewJoiner returns a joiner without calls.
 func NewJoiner(o Options) *Joiner {
-	return &Joiner{o: o, rows: spill.NewList(o.Dir, o.Memory/4), own: spill.New(o.Dir, o.Memory/4)}
+	return &Joiner{o: o, rows: spill.NewList(o.Dir, o.Memory/4), own: spill.New(o.Dir, o.Memory/4),
+		alike: map[uint64]uint64{}}
 }
 
 // Counts are numbers of calls and conversations.
@@ -67,18 +70,15 @@ func (j *Joiner) Add(c *Call) error {
 	m := c.meta
 	m.N, m.Whole, m.Size = uint64(j.counts.Calls), xxh3.Hash(j.buf), uint64(len(j.buf))
 	j.counts.Calls++
+	for i := range m.Alike {
+		if a, b := j.standsFor(m.Alike[0]), j.standsFor(m.Alike[i]); a != b {
+			j.alike[max(a, b)] = min(a, b)
+		}
+	}
 	if err := j.rows.Add(spill.Append(j.buf, &c.At)); err != nil {
 		return err
 	}
-	return j.own.Add(number(nil, m.Own.Hi, m.Own.Lo, m.N), spill.Append(nil, &m))
-}
-
-// number appends numbers, which sort as they are.
-func number(b []byte, all ...uint64) []byte {
-	for _, x := range all {
-		b = binary.BigEndian.AppendUint64(b, x)
-	}
-	return b
+	return j.own.Add(spill.Key(nil, m.Own.Hi, m.Own.Lo, m.N), spill.Append(nil, &m))
 }
 
 // Conversations yields the conversations in order of their first calls' times. Nothing can be added after it.
@@ -88,14 +88,21 @@ func (j *Joiner) Conversations(ctx context.Context) iter.Seq2[*Conversation, err
 		defer calls.Close() // nothing in it is needed any more
 		err := j.link(ctx, links)
 		if err == nil {
-			err = j.gather(ctx, links, calls)
+			err = j.rows.SortBy(ctx, links, conversationBytes+8, calls)
 		}
-		_ = links.Close()
-		if err == nil {
-			err = j.conversations(ctx, calls, yield)
-		}
+		_, _ = links.Close(), j.rows.Close()
 		if err != nil {
 			yield(nil, err)
+			return
+		}
+		for r, err := range runs[sortedCall](ctx, calls, conversationBytes) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(j.conversation(r), nil) {
+				return
+			}
 		}
 	}
 }
@@ -104,140 +111,104 @@ func (j *Joiner) Conversations(ctx context.Context) iter.Seq2[*Conversation, err
 func (j *Joiner) link(ctx context.Context, to *spill.Sorter) error {
 	alike := spill.New(j.o.Dir, j.o.Memory/2)
 	defer alike.Close() // nothing in it is needed any more
-	err := runs(ctx, j.own, 16, func(all []*meta) error {
-		for _, m := range j.once(all) {
-			if err := alike.Add(m.place(), spill.Append(nil, m)); err != nil {
+	for r, err := range runs[meta](ctx, j.own, 16) {
+		if err != nil {
+			return err
+		}
+		for _, m := range j.once(r.all) {
+			if err := alike.Add(j.place(m), spill.Append(nil, m)); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
-	_ = j.own.Close()
-	if err != nil {
-		return err
 	}
-	return runs(ctx, alike, partitionBytes, func(all []*meta) error {
-		p := partition{byTime: j.o.ByTime && all[0].By == Digest{}, calls: all}
+	_ = j.own.Close()
+	for r, err := range runs[meta](ctx, alike, partitionBytes) {
+		if err != nil {
+			return err
+		}
+		p := partition{byTime: j.o.ByTime && r.all[0].By == Digest{}, calls: r.all}
 		p.link()
-		return p.emit(func(m *meta, key []byte) error {
+		err = p.emit(func(m *meta, key []byte) error {
 			if m.Beside != 0 {
 				other := *m
 				other.Flags &^= exact
-				if err := to.Add(number(nil, m.Beside-1), spill.Append(slices.Clone(key), &other)); err != nil {
+				if err := to.Add(spill.Key(nil, m.Beside-1), spill.Append(slices.Clone(key), &other)); err != nil {
 					return err
 				}
 			}
-			return to.Add(number(nil, m.N), spill.Append(key, m))
+			return to.Add(spill.Key(nil, m.N), spill.Append(key, m))
 		})
-	})
-}
-
-// runs calls use with the metas whose keys begin with the same n bytes.
-func runs(ctx context.Context, sorted *spill.Sorter, n int, use func([]*meta) error) error {
-	var run []*meta
-	var key []byte
-	for x, err := range sorted.Sorted() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil && len(run) > 0 && string(key) != string(x.Key[:n]) {
-			err = use(run)
-			run = nil
-		}
 		if err != nil {
 			return err
 		}
-		key = append(key[:0], x.Key[:n]...)
-		m := new(meta)
-		spill.Decode(x.Value, m)
-		run = append(run, m)
 	}
-	if len(run) == 0 {
-		return nil
-	}
-	return use(run)
+	return nil
 }
 
-// gather sorts the calls by conversation.
-func (j *Joiner) gather(ctx context.Context, links, to *spill.Sorter) error {
-	next, stop := iter.Pull2(links.Sorted())
-	defer stop()
-	x, err, more := next()
-	n := uint64(0)
-	for row, bad := range j.rows.All() {
-		if err != nil {
-			return err
-		}
-		if bad != nil {
-			return bad
-		}
-		if more && binary.BigEndian.Uint64(x.Key) == n {
-			key, head := x.Value[:conversationBytes+8], x.Value[conversationBytes+8:]
-			j.buf = append(append(j.buf[:0], head...), row...)
-			if err := to.Add(key, j.buf); err != nil {
-				return err
+// run is the records whose keys begin alike.
+type run[T any] struct {
+	key []byte // of the first
+	all []*T
+}
+
+// runs yields the records whose keys begin with the same n bytes.
+func runs[T any](ctx context.Context, sorted *spill.Sorter, n int) iter.Seq2[run[T], error] {
+	return func(yield func(run[T], error) bool) {
+		var r run[T]
+		for x, err := range sorted.Sorted() {
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				yield(r, err)
+				return
 			}
-			x, err, more = next()
+			if len(r.all) > 0 && string(r.key[:n]) != string(x.Key[:n]) {
+				if !yield(r, nil) {
+					return
+				}
+				r.all = nil
+			}
+			if len(r.all) == 0 {
+				r.key = bytes.Clone(x.Key)
+			}
+			r.all = append(r.all, new(T))
+			spill.Decode(x.Value, r.all[len(r.all)-1])
 		}
-		n++
-		if n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if len(r.all) > 0 {
+			yield(r, nil)
 		}
 	}
-	_ = j.rows.Close()
-	return err
 }
 
-// conversations yields the sorted calls.
-func (j *Joiner) conversations(ctx context.Context, calls *spill.Sorter, yield func(*Conversation, error) bool) error {
-	var c *Conversation
-	var key []byte
-	for x, err := range calls.Sorted() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if c != nil && string(key) != string(x.Key[:conversationBytes]) {
-			if !yield(c, nil) {
-				return nil
-			}
-			c = nil
-		}
-		if c == nil {
-			key = append(key[:0], x.Key[:conversationBytes]...)
-			c = &Conversation{ID: hex.EncodeToString(key[8:24]), train: j.o.Train}
-			j.counts.Conversations++
-		}
-		var call struct { // as Add and link wrote it
-			Meta meta
-			Item importers.Item
-			By   string
-			At   validate.Source
-		}
-		spill.Decode(x.Value, &call)
-		c.Size += len(x.Value)
-		next := &Call{Item: call.Item, By: call.By, Own: call.Meta.Own, At: call.At, meta: call.Meta}
-		if k := len(c.Calls) - 1; k >= 0 && binary.BigEndian.Uint64(x.Key[conversationBytes:]) == uint64(k) {
+// sortedCall is a call as Add and link wrote it.
+type sortedCall struct {
+	Meta meta
+	Item importers.Item
+	By   string
+	At   validate.Source
+}
+
+// conversation makes a conversation of its calls.
+func (j *Joiner) conversation(r run[sortedCall]) *Conversation {
+	c := &Conversation{ID: hex.EncodeToString(r.key[8:24]), train: j.o.Train}
+	j.counts.Conversations++
+	for _, x := range r.all {
+		next := &Call{Item: x.Item, By: x.By, Own: x.Meta.Own, At: x.At, meta: x.Meta}
+		c.Size += int(x.Meta.Size)
+		if k := len(c.Calls) - 1; k >= 0 && c.Calls[k].meta.N == x.Meta.N {
 			c.Calls[k] = c.Calls[k].both(next)
 			continue
 		}
-		if c.Calls = append(c.Calls, next); call.Meta.Flags&ambiguous != 0 {
+		if c.Calls = append(c.Calls, next); x.Meta.Flags&ambiguous != 0 {
 			c.Class = outcomes.FailAmbiguousMerge
 			j.counts.Ambiguous++
 		}
-		if call.Meta.Flags&afterGap != 0 {
+		if x.Meta.Flags&afterGap != 0 {
 			c.Gap = true
 			j.counts.Gaps++
 		}
-		if call.Meta.Flags&resampled != 0 {
+		if x.Meta.Flags&resampled != 0 {
 			c.Resampled = true
 			j.counts.Resampled++
 		}
 	}
-	if c != nil {
-		yield(c, nil)
-	}
-	return nil
+	return c
 }

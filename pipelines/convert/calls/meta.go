@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // What the flags of a call say.
@@ -29,9 +30,10 @@ type meta struct {
 	Began, Ended int64  // in microseconds: the first try; 0 unknown; then not before the call whose answer it continues
 	Parent       int    // 1 + the place in the conversation of that call; 0 for none
 	Flags, Tries uint64
-	Beside       uint64 // 1 + N of a copy that has what is known of the call, but no tokens; 0 for none
-	Prompt       uint64 // messages
-	First        Digest // of the messages before the first of an assistant
+	Beside       uint64   // 1 + N of a copy that has what is known of the call, but no tokens; 0 for none
+	Prompt       uint64   // messages
+	First        Digest   // of the messages before the first of an assistant
+	Alike        []uint64 // keys of it with the first answer in the prompt, else with each choice of the call
 	Steps        []step
 	Said         [][]uint64 // of each choice, its key as a message and then those that it may return with
 }
@@ -43,11 +45,27 @@ type step struct{ Returned, Of, Between uint64 }
 const partitionBytes = 24
 
 // place returns the key by which calls are sorted to be linked.
-func (m *meta) place() []byte {
-	if m.By != (Digest{}) {
-		return number(nil, 1, m.By.Hi, m.By.Lo, m.Prompt, m.Own.Hi, m.Own.Lo, m.Whole, m.N)
+func (j *Joiner) place(m *meta) []byte {
+	at := []uint64{1, m.By.Hi, m.By.Lo}
+	switch {
+	case m.By != Digest{}:
+	case len(m.Alike) > 0:
+		at = []uint64{0, 0, j.standsFor(m.Alike[0])}
+	default: // a failure with which nothing begins
+		at = []uint64{0, 1, m.N}
 	}
-	return number(nil, 0, m.First.Hi, m.First.Lo, m.Prompt, m.Own.Hi, m.Own.Lo, m.Whole, m.N)
+	return spill.Key(spill.Key(nil, at...), m.Prompt, m.Own.Hi, m.Own.Lo, m.Whole, m.N)
+}
+
+// standsFor returns the least of the keys that calls with several choices have in common with one, directly or not.
+func (j *Joiner) standsFor(alike uint64) uint64 {
+	for {
+		less, is := j.alike[alike]
+		if !is {
+			return alike
+		}
+		alike = less
+	}
 }
 
 // once returns the calls that the rows with one Own stand for: one, if they are its copies and tries.

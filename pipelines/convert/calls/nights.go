@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/parquet/reader"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -83,15 +84,15 @@ func (c *Call) Links() (from, to []Digest) {
 	if c.By != "" {
 		return []Digest{of.meta.By}, []Digest{of.meta.By}
 	}
-	path := number(nil, of.meta.First.Hi, of.meta.First.Lo)
+	path := spill.Key(nil, of.meta.First.Hi, of.meta.First.Lo)
 	for _, s := range of.meta.Steps {
-		path = number(path, s.Returned)
+		path = spill.Key(path, s.Returned)
 		from = append(from, Digest(xxh3.Hash128(path)))
-		path = number(path, s.Between)
+		path = spill.Key(path, s.Between)
 	}
 	for _, said := range of.meta.Said {
 		for _, returned := range said[1:] {
-			to = append(to, Digest(xxh3.Hash128(number(path, returned))))
+			to = append(to, Digest(xxh3.Hash128(spill.Key(path, returned))))
 		}
 	}
 	return from, to

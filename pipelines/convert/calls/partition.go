@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // partition links calls that may be of one conversation: those with one value of the field, or whose
@@ -49,7 +50,7 @@ type giver struct {
 
 func mix(a, b uint64) uint64 {
 	var buf [16]byte
-	return xxh3.Hash(number(buf[:0], a, b))
+	return xxh3.Hash(spill.Key(buf[:0], a, b))
 }
 
 // session reports whether the calls have one value of the field.
@@ -211,21 +212,21 @@ func (p *partition) emit(use func(m *meta, key []byte) error) error {
 		var times importers.Times
 		for _, i := range of {
 			m := p.calls[i]
-			if ids = number(ids, m.Own.Hi, m.Own.Lo); m.Flags&contradicts != 0 {
-				ids = number(ids, m.Content)
+			if ids = spill.Key(ids, m.Own.Hi, m.Own.Lo); m.Flags&contradicts != 0 {
+				ids = spill.Key(ids, m.Content)
 			}
 			times.Add(m.Began)
 		}
 		id := xxh3.Hash128(ids)
-		key := number(nil, uint64(times.Began), id.Hi, id.Lo, p.calls[of[0]].N)
+		key := spill.Key(nil, uint64(times.Began), id.Hi, id.Lo, p.calls[of[0]].N)
 		slices.SortStableFunc(of, func(a, b int32) int { return cmp.Compare(p.nodes[a].began, p.nodes[b].began) })
 		for k, i := range of {
 			m, n := p.calls[i], &p.nodes[i]
 			if n.place = k + 1; n.parent >= 0 {
 				m.Parent = p.nodes[n.parent].place
 			}
-			m.Began, m.Steps, m.Said = n.began, nil, nil
-			if err := use(m, number(key[:conversationBytes:conversationBytes], uint64(k))); err != nil {
+			m.Began, m.Steps, m.Said, m.Alike = n.began, nil, nil, nil
+			if err := use(m, spill.Key(key[:conversationBytes:conversationBytes], uint64(k))); err != nil {
 				return err
 			}
 		}
