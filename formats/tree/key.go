@@ -62,7 +62,7 @@ func (k *Keys) Sampled(to []uint64, s *formats.Message) []uint64 {
 // Alike returns a key that is equal for a sampled message and all messages that Find takes for it, and for some others.
 func (k *Keys) Alike(m *formats.Message) uint64 {
 	k.begin(m)
-	if k.calls(m); len(m.ToolCalls) > 0 {
+	if k.calls(m.ToolCalls...); len(m.ToolCalls) > 0 {
 		return k.answer("", "")
 	}
 	said := strings.TrimSpace(text(m))

@@ -83,7 +83,7 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 	sc.n++
 	hash := xxh3.HashString(group)
 	if s.ID != "" {
-		sc.key, sc.value = spill.Key(sc.key[:0], idHash(&sc.source), f.n), binary.BigEndian.AppendUint64(sc.value[:0], hash)
+		sc.key, sc.value = spill.Key(sc.key[:0], idHash(&sc.source), f.n), spill.Key(sc.value[:0], hash)
 		if err := sc.ids.Add(sc.key, sc.value); err != nil {
 			return err
 		}

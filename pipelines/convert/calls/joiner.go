@@ -21,7 +21,7 @@ type Options struct {
 	ByTime bool   // decide by time which of several equal answers a call continues
 	Train  bool   // auxiliary calls too
 	Dir    string // of temporary files; "": the system's
-	Memory int64  // bytes, beyond which they are used; besides, calls with one first prompt and answer are linked in memory
+	Memory int64  // bytes, beyond which they are used; calls with one first prompt and answer are linked in memory
 }
 
 // Joiner links calls to conversations. It is for one goroutine, and must be closed.
