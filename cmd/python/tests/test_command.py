@@ -74,6 +74,10 @@ class Commands(Served):
         with contextlib.redirect_stderr(io.StringIO()):
             rollmill.command.run("import", from_="rows", in_=file, out=pathlib.Path(cls.made.name, "rollout"))
 
+    def test_result_says_what_was_done(self) -> None:
+        result = rollmill.command.run("score", in_=self.made.name + "/rollout", out=self.made.name + "/said", reward="one=expr:1")
+        self.assertRegex(repr(result), r"^score: 15 of 15 trajectories scored.*\n.*/said$")
+
     def setUp(self) -> None:
         super().setUp()
         patch = mock.patch.dict(os.environ, PYTHONPATH=str(SRC))

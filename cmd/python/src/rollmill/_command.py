@@ -23,6 +23,13 @@ class Result(NamedTuple):
 
     args: list[str]
     stdout: str
+    stderr: str = ""  # its end
+
+    def __repr__(self) -> str:
+        """What the command said in its last line, and the beginning of its result."""
+        said = [line for line in self.stderr.splitlines() if line and not line.startswith("time=")]
+        result = self.stdout.strip()
+        return "\n".join(filter(None, [said[-1] if said else "", result if len(result) <= 200 else result[:200] + "..."]))
 
     @property
     def uri(self) -> str:
@@ -66,7 +73,7 @@ def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str]
         code, out, said = start(words, cwd, {**os.environ, **(env or {}), **calls.env}, calls)
     if code:
         raise error(words, code, said)
-    return Result(words, out)
+    return Result(words, out, said)
 
 
 def line(command: str, flags: Mapping[str, Any], args: Iterable[str | os.PathLike[str]] = ()) -> list[str]:
