@@ -31,6 +31,13 @@ those of two estimators. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png
 
+It also lists the attempts whose reward flips, solved (--solved-threshold) on one side
+only, with what both rewards said, such as the output of their tests, side by side. A
+reward that is null on one side is none of these, and is counted with its reason. A may
+be the rollout, for the rewards that its agent gave:
+
+  rollmill diff runs/demo/epoch-0/rollout runs/demo/epoch-0/score --reward agent --reward-b v
+
 Of two evals, or scores of two policies on the same examples, it says which policy is
 better, as eval --against does:
 
@@ -58,13 +65,14 @@ type diffSettings struct {
 
 func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&o.A, "a", "compare the scores or groups at this `URI`")
+	d.String(&o.A, "a", "compare the scores or groups at this `URI`; of a rollout, the rewards that its agent gave")
 	d.String(&o.B, "b", "compare them with those at this `URI`")
 	d.String(&o.Root, "root", "compare datasets in the epochs of the run at this `URI`").WrittenToRows().Common()
 	d.Strings(&o.Scores, "score", "compare the dataset `NAME` of each epoch, its folder: twice, a and b").Common()
 	d.String((*string)(&o.Epochs), "epochs", "compare these epochs of --root, a `RANGE` such as 3..7 or 3..").
 		DefaultShown("all that have both").Common()
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").DefaultShown("the total; of groups the advantage")
+	d.String(&o.RewardB, "reward-b", "compare it with the reward `NAME` of B").DefaultShown("that of --reward")
 	d.String(&o.Where, "where", "compare only rows of A for which `EXPRESSION` is true, as in show --where")
 	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, or the first `N` by --sort, and `N` examples that flipped")
 	declareSort(d, &o.Sort, &o.Desc, "the changed rows", "how much they changed")

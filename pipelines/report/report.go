@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/pipelines/look/history"
@@ -60,7 +61,11 @@ func Make(ctx context.Context, o Options) (history.Run, error) {
 		if err != nil {
 			return run, err
 		}
-		run.Advice = append(run.Advice, changed...)
+		flipped, err := flips(ctx, o.Root, run.Epochs)
+		if err != nil {
+			return run, err
+		}
+		run.Advice = slices.Concat(run.Advice, changed, flipped)
 	}
 	if o.NoFiles {
 		return run, nil

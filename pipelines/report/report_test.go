@@ -103,6 +103,10 @@ func TestFurtherScores(t *testing.T) {
 	if err := run.WriteTable(&text); err != nil {
 		t.Fatal(err)
 	}
+	if line := "epoch 1: 2 of 3 rewards flip from strict to score: solved (1 or more) in one only, 1 are null in one; `rollmill diff "; run.Epochs[1].Flips["strict"] != 2 ||
+		len(run.Epochs[1].Flips) != 1 || !strings.Contains(text.String(), line) {
+		t.Errorf("flips %v, not %q in\n%s", run.Epochs[1].Flips, line, &text)
+	}
 	lines := strings.Split(text.String(), "\n")
 	if !strings.Contains(lines[0], "reward strict  reward validation/strict") || !strings.Contains(lines[1], " -  ") ||
 		!strings.Contains(lines[2], "7.0000                    9.0000") {

@@ -3,22 +3,26 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // DiffOptions select what to compare.
 type DiffOptions struct {
-	A, B   string  // datasets of score, or of group, over the same trajectories
-	Reward string  // name of the reward; "" for the total, of groups for the advantage
-	Movers int     // number of changed rows to show, with their text, and of flipped examples
-	Solved float64 // reward from which an example is solved
+	A, B    string  // datasets of score, or of group, over the same trajectories; A may be these, for rewards of their own
+	Reward  string  // name of the reward; "" for the total, of groups for the advantage
+	RewardB string  // its name in B; "": the same
+	Movers  int     // number of changed rows to show, with their text, and of flipped examples
+	Solved  float64 // reward from which an example is solved
 	// of the rows of A: only those that it chooses, and Movers are the first in its order; "": those that changed most
 	Query query.Query
 }
@@ -36,7 +40,10 @@ type Difference struct {
 	GainedRows []int64 `json:"gained_rows"`
 	LostRows   []int64 `json:"lost_rows"`
 
-	LostTo map[string]int64 `json:"lost_to,omitempty"` // failure classes in B of rows that lost their value
+	FlippedRows int64 `json:"flipped_rows"` // compared rows that are solved on one side only
+
+	LostTo     map[string]int64 `json:"lost_to,omitempty"`     // failure classes in B of rows that lost their value
+	GainedFrom map[string]int64 `json:"gained_from,omitempty"` // and in A of those that gained one
 
 	MeanA        *float64 `json:"mean_a"` // over the rows compared
 	MeanB        *float64 `json:"mean_b"`
@@ -67,6 +74,7 @@ type Difference struct {
 	Changes []*Change      `json:"-"`                 // of the named rewards; none of a run
 	Signals []SignalChange `json:"signals,omitempty"` // none of a run
 
+	own    [2]bool // the reward of a side came with the trajectories
 	points []Point
 	ends   []int // of the groups in points
 }
@@ -135,7 +143,7 @@ func (d *Difference) Points() []Point { return d.points }
 // Diff compares two datasets of score over the same trajectories by their rewards, or two of
 // group by their advantages, even if a gate refused them. It keeps three numbers per row in memory.
 func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
-	a, err := openScores(ctx, o.A)
+	a, err := openScores(ctx, o.A, schema.KindTrajectories)
 	if err != nil {
 		return nil, err
 	}
@@ -143,15 +151,17 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Kind != b.Kind {
+	if (a.Kind == schema.KindGroups) != (b.Kind == schema.KindGroups) {
 		return nil, fault.Invalid(b.URI(), "compare scores with scores, or groups with groups", nil,
 			"it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
 	}
-	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
+	same := a.Is(b.Base) || a.Base != nil && b.Base != nil && a.Base.Digest == b.Base.Digest
+	if !same || a.Rows != b.Rows {
 		return nil, fault.Invalid(b.URI(), "compare datasets over the same trajectories", ErrOther,
 			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
+	d.own = [2]bool{a.Base == nil || o.Reward == formats.AgentReward, cmp.Or(o.RewardB, o.Reward) == formats.AgentReward}
 	if err := d.read(ctx, a, b, o); err != nil {
 		return nil, err
 	}
@@ -163,6 +173,6 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 var ErrOther = errors.New("they have different bases")
 
 func noDifference(a, b string, o DiffOptions) *Difference {
-	return &Difference{A: a, B: b, Reward: o.Reward, LostTo: map[string]int64{}, Movers: []Mover{}, Flips: []Mover{},
+	return &Difference{A: a, B: b, Reward: o.Reward, LostTo: map[string]int64{}, GainedFrom: map[string]int64{}, Movers: []Mover{}, Flips: []Mover{},
 		MovedRows: []int64{}, GainedRows: []int64{}, LostRows: []int64{}}
 }

@@ -221,3 +221,56 @@ func TestSort(t *testing.T) {
 		}
 	}
 }
+
+// TestFlips: a reward of now is compared with the one with which the attempts came. Rows that flipped are listed first, with
+// what both verifiers printed; a null on one side is none, and counted with its reason.
+func TestFlips(t *testing.T) {
+	own := []formats.NamedReward{{Name: formats.AgentReward, Weight: 1, Value: new(1.0)}}
+	var group []formats.Trajectory
+	var scored []formats.Score
+	for k, now := range []float64{0, 1, null, 0.95, 0} {
+		id := formats.TrajectoryID("run", "e", 0, k)
+		group = append(group, formats.Trajectory{TrajectoryID: id, ExampleID: "e", Generation: int32(k), Run: "run", Example: "{}", Status: outcomes.StatusOK,
+			StopReason: outcomes.StopDone, Reward: new(1.0), Rewards: own, Artifacts: []formats.Artifact{{Name: "/logs/agent/log.txt", Content: "busy"},
+				{Name: "/logs/verifier/test-stdout.txt", Bytes: 9, Content: fmt.Sprintf("1 passed\nold of %d\n", k)}}})
+		v := formats.NamedReward{Name: "v", Weight: 1, Value: &now, Reason: fmt.Sprintf("2 failed\n\x1bnew of %d", k)}
+		s := formats.Score{TrajectoryID: id, ExampleID: "e", Generation: int32(k), Status: outcomes.StatusOK, Reward: &now}
+		if math.IsNaN(now) {
+			s.Reward, s.Failure, v.Value, v.Failure = nil, outcomes.RewardComponent, nil, outcomes.RewardTimeout
+		}
+		if s.Rewards = []formats.NamedReward{own[0], v}; k == 4 { // the agent gave none
+			group[k].Reward, group[k].Rewards, s.Rewards = nil, nil, s.Rewards[1:]
+		}
+		scored = append(scored, s)
+	}
+	base := looktest.Write(t, "mem://flips/rollout", manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, [][]formats.Trajectory{group}, -1)
+	ref := base.Ref("base", "mem://flips/score")
+	looktest.Write(t, "mem://flips/score", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref},
+		[][]formats.Score{scored}, 0)
+	for name, o := range map[string]DiffOptions{
+		"the rollout's": {A: "mem://flips/rollout", B: "mem://flips/score", Reward: formats.AgentReward, RewardB: "v"},
+		"in one":        {A: "mem://flips/score", B: "mem://flips/score", Reward: formats.AgentReward, RewardB: "v"},
+		"totals":        {A: "mem://flips/rollout", B: "mem://flips/score"},
+	} {
+		o.Solved, o.Movers = 1, 10
+		d, err := Diff(t.Context(), o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		lost := map[bool]string{true: outcomes.RewardComponent, false: outcomes.RewardTimeout}[o.Reward == ""]
+		if d.Compared != 3 || d.FlippedRows != 2 || d.LostTo[lost] != 1 || len(d.GainedFrom) != 1 || d.Gained != 1 {
+			t.Errorf("%s: %d of %d flipped, lost to %v, gained from %v", name, d.FlippedRows, d.Compared, d.LostTo, d.GainedFrom)
+		}
+		if m := d.Movers; len(m) != 2 || m[0].B != 0 || m[1].B != 0.95 || m[0].OutputA != group[0].Artifacts[1].Content || m[1].OutputB != scored[3].Rewards[1].Reason {
+			t.Errorf("%s: %+v", name, m)
+		}
+		var text strings.Builder
+		if err := d.WriteText(&text); err != nil || !strings.Contains(text.String(), "2 of 3: solved on one side only") ||
+			!strings.Contains(text.String(), "old of 3  | ") || strings.Contains(text.String(), "\x1b") || strings.Contains(text.String(), "busy") {
+			t.Errorf("%s: %v\n%s", name, err, &text)
+		}
+	}
+	if _, err := Diff(t.Context(), DiffOptions{A: "mem://flips/rollout", B: "mem://flips/score", RewardB: "w"}); err == nil || !strings.Contains(err.Error(), `reward "w"`) {
+		t.Errorf("%v", err)
+	}
+}

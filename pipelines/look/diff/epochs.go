@@ -46,7 +46,7 @@ func DiffEpochs(ctx context.Context, root string, epochs []int, o DiffOptions) (
 // counts are the sums over rows or groups.
 func (d *Difference) counts() []*int64 {
 	return []*int64{&d.Rows, &d.Compared, &d.Moved, &d.Up, &d.Down, &d.Gained, &d.Lost, &d.Neither, &d.Groups, &d.FlatA,
-		&d.FlatB, &d.BecameFlat, &d.StoppedFlat, &d.SignFlipped, &d.SignToZero, &d.SignFrom0, &d.Flipped}
+		&d.FlatB, &d.FlippedRows, &d.BecameFlat, &d.StoppedFlat, &d.SignFlipped, &d.SignToZero, &d.SignFrom0, &d.Flipped}
 }
 
 // add adds the difference of an epoch.
@@ -56,9 +56,8 @@ func (d *Difference) add(e *Difference, o DiffOptions) {
 	for i, n := range e.counts() {
 		*counts[i] += *n
 	}
-	for why, n := range e.LostTo {
-		d.LostTo[why] += n
-	}
+	history.AddCounts(d.LostTo, e.LostTo)
+	history.AddCounts(d.GainedFrom, e.GainedFrom)
 	for _, m := range e.Movers {
 		d.mover(m, &o)
 	}

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -14,7 +15,7 @@ import (
 )
 
 // columns are those that are read of both datasets.
-var columns = []string{"trajectory_id", "example_id", "epoch", "generation", "reward", "rewards.name", "rewards.value", "rewards.failure",
+var columns = []string{"trajectory_id", "example_id", "epoch", "generation", "reward", "rewards.name", "rewards.value", "rewards.failure", "rewards.reason",
 	"failure", "signals.message", "signals.component", "signals.value", "group_id", "advantage", "no_advantage"}
 
 // value returns a row's reward, of groups its advantage, or nil and the reason.
@@ -33,12 +34,13 @@ func value(r *query.Row, name string) (*float64, string) {
 	return nil, outcomes.RewardMissing
 }
 
-func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
+// openScores opens scores, groups, or another kind.
+func openScores(ctx context.Context, uri string, other ...schema.Kind) (*dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind != schema.KindScores && d.Kind != schema.KindGroups {
+	if d.Kind != schema.KindScores && d.Kind != schema.KindGroups && !slices.Contains(other, d.Kind) {
 		return nil, fault.Invalid(d.URI(), "name a dataset that score or group wrote", nil,
 			"it holds %s, not %s or %s", d.Kind,
 			schema.KindScores, schema.KindGroups)
@@ -73,11 +75,10 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 		n := float64(c.Compared)
 		c.MeanA, c.MeanB, c.MeanMovement = c.MeanA/n, c.MeanB/n, c.MeanMovement/n
 	}
-	named := func(c *Change) bool { return c.Name == o.Reward }
-	if err == nil && o.Reward != "" && !slices.ContainsFunc(d.Changes, named) {
-		return fault.Invalid(b.URI(),
-			"`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
-			a.URI(), o.Reward)
+	for _, name := range []string{o.Reward, o.RewardB} {
+		if err == nil && name != "" && !slices.ContainsFunc(d.Changes, func(c *Change) bool { return c.Name == name }) {
+			return fault.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q", a.URI(), name)
+		}
 	}
 	return err
 }
@@ -91,23 +92,26 @@ func group(r *query.Row) string {
 }
 
 func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
+	advantages := o.Reward == "" && rows[0].GroupID != ""
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
 	for i := range rows {
 		r := &rows[i]
 		d.changes(r, &others[i])
 		d.signals(r.Signals, others[i].Signals)
-		as[i], _ = value(r, o.Reward)
-		var why string
-		bs[i], why = value(&others[i], o.Reward)
-		d.row(r.Number, as[i], bs[i], why)
+		nameB := cmp.Or(o.RewardB, o.Reward)
+		var lack, why string
+		as[i], lack = value(r, o.Reward)
+		bs[i], why = value(&others[i], nameB)
+		d.row(r.Number, as[i], bs[i], lack, why)
 		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
-			d.mover(Mover{Row: r.Number, TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID,
-				Epoch: r.Epoch, Generation: r.Generation, A: *as[i], B: *bs[i], a: r, b: &others[i]}, &o)
+			flipped := !advantages && (*as[i] >= o.Solved) != (*bs[i] >= o.Solved)
+			count(&d.FlippedRows, flipped)
+			d.mover(Mover{Row: r.Number, TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation, A: *as[i],
+				B: *bs[i], Flipped: flipped, OutputA: output(r, o.Reward), OutputB: output(&others[i], nameB), a: r, b: &others[i]}, &o)
 		}
 	}
 	d.Rows += int64(len(rows))
 	d.Groups++
-	advantages := o.Reward == "" && rows[0].GroupID != ""
 	d.flip(Mover{Row: rows[0].Number, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o, !advantages)
 	signsA, flatA := signs(as, advantages)
 	signsB, flatB := signs(bs, advantages)
@@ -125,14 +129,15 @@ func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	}
 }
 
-func (d *Difference) row(row int64, a, b *float64, why string) {
+func (d *Difference) row(row int64, a, b *float64, lack, why string) {
 	d.Moves.add(a, b)
 	switch {
 	case a == nil && b != nil:
 		d.GainedRows = append(d.GainedRows, row)
+		d.GainedFrom[cmp.Or(lack, "no reason")]++
 	case a != nil && b == nil:
 		d.LostRows = append(d.LostRows, row)
-		d.LostTo[why]++
+		d.LostTo[cmp.Or(why, "no reason")]++
 	case a != nil:
 		d.points = append(d.points, Point{*a, *b})
 		if *a != *b {

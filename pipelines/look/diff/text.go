@@ -5,8 +5,10 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
+	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/pipelines/look/clusters"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
@@ -35,8 +37,12 @@ func (d *Difference) WriteText(w io.Writer) error {
 	line("rows", "%d: %d compared, %d gained a value, %d lost their value, %d have none in both", d.Rows, d.Compared,
 		d.Gained, d.Lost, d.Neither)
 	line("moved", "%d of %d: %d up, %d down", d.Moved, d.Compared, d.Up, d.Down)
+	line("flipped", "%d of %d: solved on one side only", d.FlippedRows, d.Compared)
 	for _, why := range slices.Sorted(maps.Keys(d.LostTo)) {
 		line("lost to", "%s %d", why, d.LostTo[why])
+	}
+	for _, why := range slices.Sorted(maps.Keys(d.GainedFrom)) {
+		line("gained from", "%s %d", why, d.GainedFrom[why])
 	}
 	line("mean", "%s -> %s, change %s, movement %s", text.Float(d.MeanA), text.Float(d.MeanB), d.change(), text.Float(d.MeanMovement))
 	line("rank correlation", "%s (Spearman)", text.Float(d.Spearman))
@@ -60,7 +66,23 @@ func (d *Difference) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "%d\t%d\t%s\t%d\t%.4g\t%.4g\t%s\n", m.Epoch, m.Row, text.Cell(m.ExampleID), m.Generation, m.A, m.B,
 			text.Cell(m.Answer))
 	}
+	for _, m := range d.Movers {
+		if a, b := tail(m.OutputA), tail(m.OutputB); m.Flipped && len(a)+len(b) > 0 {
+			fmt.Fprintf(out, "\n%s: %s: a %.4g, b %.4g\n", m.TrajectoryID, text.Line(m.ExampleID), m.A, m.B)
+			for i := range max(len(a), len(b)) {
+				fmt.Fprintf(out, "%s\t| %s\n", strings.Join(a[min(i, len(a)):min(i+1, len(a))], ""), strings.Join(b[min(i, len(b)):min(i+1, len(b))], ""))
+			}
+		}
+	}
 	return out.Flush()
+}
+
+// tail returns the last lines of what a test printed, which say what failed.
+func tail(output string) (lines []string) {
+	for line := range strings.Lines(strings.TrimSpace(output)) {
+		lines = append(lines, excerpt.Start(text.Line(strings.TrimRight(line, "\r\n")), 72))
+	}
+	return lines[max(0, len(lines)-20):]
 }
 
 // change returns the change of the mean, with its band of 95 %.

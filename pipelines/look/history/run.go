@@ -42,6 +42,7 @@ type Epoch struct {
 	Kept       *Sample            `json:"kept,omitempty"`
 	Validation *Sample            `json:"validation,omitempty"`
 	Scores     map[string]*Sample `json:"scores,omitempty"` // further score datasets, by the folder: "b", "validation/b"
+	Flips      map[string]int64   `json:"flips,omitempty"`  // attempts that score and they solve differently; "rollout": the agents' own rewards
 	Flat       int64              `json:"flat_groups"`
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Curriculum *Curriculum        `json:"curriculum,omitempty"`

@@ -50,7 +50,9 @@ type Recorded struct {
 	Example          string `parquet:"example,optional"`
 	Answer           string `parquet:"answer,optional"`
 	Metadata         string `parquet:"metadata,optional"`
-	Messages         []struct {
+
+	Artifacts []formats.Artifact `parquet:"artifacts,optional,list"`
+	Messages  []struct {
 		Parent int32 `parquet:"parent"`
 	} `parquet:"messages,list"`
 	Calls []struct {

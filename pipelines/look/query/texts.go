@@ -20,9 +20,9 @@ const (
 	textReads  = 8         // at a time
 )
 
-// Texts calls f with the example and the answer of rows of a dataset, which are in any order; f is
-// called by one goroutine at a time and in another order.
-func Texts[R int64 | uint32](ctx context.Context, d *dataset.Dataset, rows []R, f func(row R, example, answer string)) error {
+// Texts calls f with columns of rows of a dataset, which are in any order; f is called by one
+// goroutine at a time and in another order.
+func Texts[R int64 | uint32](ctx context.Context, d *dataset.Dataset, rows []R, f func(row R, of *Row), columns ...string) error {
 	apart := R(max(1, readAcross*d.Rows/max(1, d.Bytes)))
 	sorted := slices.Clone(rows)
 	slices.Sort(sorted)
@@ -31,13 +31,13 @@ func Texts[R int64 | uint32](ctx context.Context, d *dataset.Dataset, rows []R, 
 	all.SetLimit(textReads)
 	for near := range Near(sorted, apart) {
 		all.Go(func() error {
-			for r, err := range rowsOf(ctx, d, d, RangeOf(near), []string{"example", "answer"}) {
+			for r, err := range rowsOf(ctx, d, d, RangeOf(near), columns) {
 				if err != nil {
 					return err
 				}
 				if _, wanted := slices.BinarySearch(near, R(r.Number)); wanted {
 					mu.Lock()
-					f(R(r.Number), r.Example, r.Answer)
+					f(R(r.Number), r)
 					mu.Unlock()
 				}
 			}

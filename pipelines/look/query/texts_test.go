@@ -19,12 +19,12 @@ func TestTexts(t *testing.T) {
 	x := built(t, t.Context(), storage.Join(e.root, "rollout"))
 	wanted := []uint32{x.Rows - 1, 0, 700, 1, 250}
 	got := map[uint32]bool{}
-	if err := Texts(t.Context(), x.From.Base, wanted, func(row uint32, example, answer string) {
-		if want := e.rows[row]; example != want.Example || answer != want.Answer || got[row] {
-			t.Errorf("row %d: %q, %q", row, example, answer)
+	if err := Texts(t.Context(), x.From.Base, wanted, func(row uint32, r *Row) {
+		if want := e.rows[row]; r.Example != want.Example || r.Answer != want.Answer || got[row] {
+			t.Errorf("row %d: %q, %q", row, r.Example, r.Answer)
 		}
 		got[row] = true
-	}); err != nil || len(got) != len(wanted) {
+	}, "example", "answer"); err != nil || len(got) != len(wanted) {
 		t.Errorf("%d texts, %v", len(got), err)
 	}
 }

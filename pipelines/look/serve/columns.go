@@ -136,9 +136,9 @@ func (m *listModel) firstTexts(r *http.Request, x *query.Index, rows []uint32) (
 		return nil, nil
 	}
 	out := map[uint32]firsts{}
-	return out, query.Texts(r.Context(), x.From.Base, rows, func(row uint32, example, answer string) {
-		out[row] = firsts{text.FirstWords(questionOf(example, x.From.Rows.Columns.Question), firstBytes), text.FirstWords(answer, firstBytes)}
-	})
+	return out, query.Texts(r.Context(), x.From.Base, rows, func(row uint32, of *query.Row) {
+		out[row] = firsts{text.FirstWords(questionOf(of.Example, x.From.Rows.Columns.Question), firstBytes), text.FirstWords(of.Answer, firstBytes)}
+	}, "example", "answer")
 }
 
 // questionKeys are the fields of an example that hold its question, by preference.

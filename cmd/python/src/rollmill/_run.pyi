@@ -699,6 +699,7 @@ def run(
     score: _Texts | None = ...,
     epochs: _Text | None = ...,
     reward: _Rewards | None = ...,
+    reward_b: _Text | None = ...,
     where: _Text | None = ...,
     movers: int | None = ...,
     sort: _Text | None = ...,
