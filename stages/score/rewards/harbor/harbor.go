@@ -9,6 +9,7 @@
 package harbor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,8 +36,6 @@ var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	New:  func() score.RewardSettings { return &Settings{Repeat: 1, Runtime: "podman"} },
 }}
 
-const maxRepeat = 1000
-
 // Settings are the reward's settings.
 type Settings struct {
 	Tasks   string
@@ -54,11 +53,11 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 
 // Reward reads the tasks.
 func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
-	if s.Tasks == "" {
+	switch {
+	case s.Tasks == "":
 		return nil, errors.New("name the folder of the tasks, as in harbor:tasks")
-	}
-	if s.Repeat < 1 || s.Repeat > maxRepeat {
-		return nil, fmt.Errorf("repeat=%d is not from 1 to %d", s.Repeat, maxRepeat)
+	case s.Repeat < 1 || s.Repeat > 1000:
+		return nil, fmt.Errorf("repeat=%d is not from 1 to 1000", s.Repeat)
 	}
 	folders, err := harbor.Find(s.Tasks)
 	if err != nil {
@@ -66,7 +65,7 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	}
 	r := &reward{Setup: setup, Settings: *s, tasks: map[string]harbor.Task{}}
 	r.slots = semaphore.NewWeighted(int64(max(setup.Concurrency, 1)))
-	r.machine, r.kept = sync.OnceValues(r.openMachine), sync.OnceValues(r.openKept)
+	r.start, r.open = sync.OnceValue(r.startMachine), sync.OnceValue(r.openKept)
 	if setup.Partial { // nobody asks for their digests
 		return r, nil
 	}
@@ -109,38 +108,33 @@ type reward struct {
 	tasks   map[string]harbor.Task // by name, with digests of all that decides their rewards
 	digest  string                 // of all tasks
 	slots   *semaphore.Weighted
-	machine func() (*verifier.Tasks, error)
-	kept    func() (*workspaces.Dataset, error) // nil without an error: none were kept
-	close   func() error                        // of the machine; nil: not open
+	start   func() error // opens machine, once
+	machine verifier.Tasks
+	open    func() error        // opens kept, once
+	kept    *workspaces.Dataset // nil: none were kept
 }
 
-func (r *reward) openMachine() (*verifier.Tasks, error) {
-	relay, err := containers.RelayBinary("score on Linux")
-	if err != nil {
-		return nil, err
+func (r *reward) startMachine() (err error) {
+	r.machine.Variables = r.TaskEnv
+	if r.machine.Relay, err = containers.RelayBinary("score on Linux"); err == nil {
+		r.machine.Machine, err = containers.Open(context.Background(), r.Runtime)
 	}
-	m, err := containers.Open(context.Background(), r.Runtime)
-	if err != nil {
-		return nil, err
-	}
-	r.close = m.Close
-	return &verifier.Tasks{Machine: m, Variables: r.TaskEnv, Relay: relay}, nil
+	return err
 }
 
-func (r *reward) openKept() (*workspaces.Dataset, error) {
-	if r.Base == nil {
-		return nil, nil
+func (r *reward) openKept() (err error) {
+	if r.Base != nil && !r.Base.Removed(schema.TableWorkspaces) {
+		if _, were := r.Base.Tables[schema.TableWorkspaces]; were {
+			r.kept, err = workspaces.Open(context.Background(), r.Base)
+		}
 	}
-	if _, were := r.Base.Tables[schema.TableWorkspaces]; !were || r.Base.Removed(schema.TableWorkspaces) {
-		return nil, nil
-	}
-	return workspaces.Open(context.Background(), r.Base)
+	return err
 }
 
 func (r *reward) Describe() score.Description {
 	d := score.Description{Detail: score.Head, Columns: []string{},
 		Digests: map[string]string{"harbor:" + r.Tasks: r.digest},
-		Start:   func(context.Context) error { _, err := r.machine(); return err }}
+		Start:   func(context.Context) error { return r.start() }}
 	if r.Repeat > 1 {
 		d.Parts = []string{"flaky"}
 	}
@@ -149,6 +143,9 @@ func (r *reward) Describe() score.Description {
 
 // Score verifies as many rows at once as the stage scores batches, and as memory allows.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	if err := cmp.Or(context.Cause(ctx), r.open()); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	for i, row := range rows {
 		g.Go(func() (err error) {
@@ -161,8 +158,8 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 
 // Close removes the containers that are left.
 func (r *reward) Close() error {
-	if r.close == nil {
+	if r.machine.Machine == nil {
 		return nil
 	}
-	return r.close()
+	return r.machine.Close()
 }

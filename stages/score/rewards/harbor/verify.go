@@ -24,7 +24,6 @@ type attempt struct {
 	workspaces.Workspace
 	task harbor.Task
 	left []string // programs that ran when it ended
-	from *workspaces.Dataset
 }
 
 // run is what one run of the tests gave.
@@ -37,15 +36,13 @@ type run struct {
 
 // value verifies a row.
 func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error) {
-	a, why, err := r.attemptOf(row)
-	if err = errors.Join(err, context.Cause(ctx)); err != nil {
-		return score.Value{}, err
-	}
+	a, why := r.attemptOf(row)
 	if why != "" {
 		return score.Failed(outcomes.RewardError, "%s", why), nil
 	}
 	runs := make([]run, r.Repeat)
 	for i := range runs {
+		var err error
 		if runs[i], err = r.run(ctx, a, i); err != nil {
 			return score.Value{}, err
 		}
@@ -54,23 +51,20 @@ func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error)
 }
 
 // attemptOf returns what is to be verified, or why it cannot be.
-func (r *reward) attemptOf(row *score.Row) (a attempt, why string, err error) {
+func (r *reward) attemptOf(row *score.Row) (a attempt, why string) {
 	var f harbor.Fields
 	if err := json.Unmarshal([]byte(row.Example), &f); err != nil || f.Digest == "" {
-		return a, fmt.Sprintf("example %q is no Harbor task", row.ExampleID), nil
+		return a, fmt.Sprintf("example %q is no Harbor task", row.ExampleID)
 	}
 	known := false
 	if a.task, known = r.tasks[f.ID]; !known {
-		return a, fmt.Sprintf("%s has no task %q", r.Tasks, f.ID), nil
+		return a, fmt.Sprintf("%s has no task %q", r.Tasks, f.ID)
 	}
-	if a.from, err = r.kept(); err != nil {
-		return a, "", err
+	if known = r.kept != nil; known {
+		a.Workspace, known = r.kept.Of(row.TrajectoryID)
 	}
-	if a.from != nil {
-		a.Workspace, known = a.from.Of(row.TrajectoryID)
-	}
-	if a.from == nil || !known {
-		return a, "no workspace of the attempt was kept: rollout --keep-workspace keeps them", nil
+	if !known {
+		return a, "no workspace of the attempt was kept: rollout --keep-workspace keeps them"
 	}
 	var other []string
 	for _, what := range a.LeftOut {
@@ -83,7 +77,7 @@ func (r *reward) attemptOf(row *score.Row) (a attempt, why string, err error) {
 	if other != nil {
 		why = "the workspace is not whole: " + strings.Join(other, "; ")
 	}
-	return a, why, nil
+	return a, why
 }
 
 // run returns a run that is stored, or makes it. One without a reward is not stored.
@@ -105,11 +99,15 @@ func (r *reward) run(ctx context.Context, a attempt, i int) (v run, err error) {
 		return v, err
 	}
 	defer r.slots.Release(1)
-	tasks, err := r.machine()
-	if err != nil {
+	if err := r.start(); err != nil {
 		return v, err
 	}
-	v.failure, v.err = r.verify(ctx, tasks, a, &v)
+	if v.err = r.verify(ctx, a, &v); v.err != nil {
+		if v.failure = outcomes.RewardError; errors.Is(v.err, containers.ErrPhase) {
+			v.failure = outcomes.RewardTimeout
+		}
+		v.err = errors.New(secret.From(ctx).Redact(v.err.Error()))
+	}
 	if ctx.Err() != nil || v.err != nil || store == nil {
 		return v, context.Cause(ctx)
 	}
@@ -118,42 +116,34 @@ func (r *reward) run(ctx context.Context, a attempt, i int) (v run, err error) {
 }
 
 // verify restores a workspace in a fresh container and runs the tests there, or says why not.
-func (r *reward) verify(ctx context.Context, tasks *verifier.Tasks, a attempt, v *run) (class string, err error) {
-	what := "the image of the attempt"
-	defer func() {
-		if class = outcomes.RewardError; errors.Is(err, containers.ErrPhase) {
-			class = outcomes.RewardTimeout
-		}
-		if err != nil {
-			err = errors.New(what + ": " + secret.From(ctx).Redact(err.Error()))
-		}
-	}()
-	if err := tasks.Bring(ctx, a.ImageDigest, "", a.task.Environment.BuildTimeout); err != nil {
-		return "", err
+func (r *reward) verify(ctx context.Context, a attempt, v *run) error {
+	if err := r.machine.Bring(ctx, a.ImageDigest, "", a.task.Environment.BuildTimeout); err != nil {
+		return fmt.Errorf("the image of the attempt: %w", err)
 	}
-	release, err := tasks.Reserve(ctx, a.task.Environment.MemoryMB)
+	release, err := r.machine.Reserve(ctx, a.task.Environment.MemoryMB)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer release()
-	box, err := tasks.Start(ctx, a.task, a.ImageDigest, a.TrajectoryID, io.Discard)
+	box, err := r.machine.Start(ctx, a.task, a.ImageDigest, a.TrajectoryID, io.Discard)
 	defer box.Remove(ctx)
-	if err == nil {
-		what = "restoring the workspace"
-		archive := a.from.Archive(ctx, a.Workspace)
-		defer archive.Close()
-		err = box.Restore(ctx, archive, a.Size, a.Paths)
-	}
 	if err != nil {
-		return "", err
+		return fmt.Errorf("the image of the attempt: %w", err)
 	}
-	what = "the verifier"
+	archive := r.kept.Archive(ctx, a.Workspace)
+	defer archive.Close()
+	if err := box.Restore(ctx, archive, a.Size, a.Paths); err != nil {
+		return fmt.Errorf("restoring the workspace: %w", err)
+	}
 	verdict, err := box.Judge(ctx, a.left)
 	v.Reward, v.Output = verdict.Reward, secret.From(ctx).Redact(strings.ToValidUTF8(box.Printed.String(), "\uFFFD"))
 	if err == nil && verdict.Reward == nil {
 		err = fmt.Errorf("no reward of %v is the total", verdict.Rewards)
 	}
-	return "", err
+	if err != nil {
+		return fmt.Errorf("the verifier: %w", err)
+	}
+	return nil
 }
 
 // agreed returns the reward on which all runs agree.
