@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -8,18 +10,15 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/rollmill/rollmill/formats/yamldoc"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// item is one of a rubric's.
+// item is one of a rubric's. A negative one describes a fault: of x, 1 - x counts.
 type item struct {
-	name     string
-	text     string
-	weight   float64 // its share of the total, beside those of the others
-	negative bool    // it describes a fault: 1 - x counts
-	must     bool    // below half, what counts makes the total 0
+	name, text     string
+	weight         float64
+	negative, must bool // must: if less than half counts, the total is 0
 }
 
 // hasItems reports whether a rubric's file lists items. Its name alone says so.
@@ -27,95 +26,68 @@ func hasItems(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(path.Ext(name)))
 }
 
-type itemFile struct{ yamldoc.File }
+var itemName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`) // that of a part
 
-// readItems reads a rubric's items:
-//
-//	items:
-//	  - {name: correct, text: The answer is right., weight: 3, must-have: true}
-//	  - {name: rude, text: The answer is rude., polarity: negative}
-//
-// An error names the line.
-func readItems(name, data string) ([]item, error) {
-	f := itemFile{yamldoc.File{Name: name, Fail: func(place, hint, what string) error { return fault.Invalid(place, hint, nil, "%s", what) }}}
-	root, err := f.Root([]byte(data))
-	if err != nil {
-		return nil, err
+const itemHint = `write "items:" and below it lines such as "- {name: rude, text: The answer is rude., weight: 2, polarity: negative, must-have: true}"`
+
+// readItems reads a rubric's items. Nothing is taken for a value of another type.
+func readItems(file, data string) (items []item, err error) {
+	var list map[string][]map[string]any
+	if err := yaml.Load([]byte(data), &list); err != nil {
+		return nil, fault.Invalid(file, itemHint, nil, "it has no list of items: %v", err)
 	}
-	var out []item
-	sum, list := 0.0, root
-	err = f.each(root, []string{"items"}, map[string]func(*yaml.Node) error{"items": func(n *yaml.Node) error {
-		if list = n; n.Kind != yaml.SequenceNode {
-			return f.Refuse(n, "write - name: NAME for each", "items is not a list")
-		}
-		for _, node := range n.Content {
-			x, err := f.item(node)
-			if err != nil {
-				return err
+	sum := 0.0
+	for i, given := range list["items"] {
+		x := item{weight: 1}
+		for _, key := range slices.Sorted(maps.Keys(given)) {
+			if hint, what := x.set(key, given[key]); what != "" {
+				return nil, fault.Invalid(file, hint, nil, "item %d: %s", i+1, what)
 			}
-			if slices.ContainsFunc(out, func(o item) bool { return o.name == x.name }) {
-				return f.Refuse(node, "give each item a name of its own", "two items are named %q", x.name)
-			}
-			out, sum = append(out, x), sum+x.weight
 		}
-		return nil
-	}})
-	if err == nil && sum == 0 {
-		err = f.Refuse(list, "write items: and below it - name: NAME, with a text and a weight above 0", "no item has a weight")
+		switch {
+		case !itemName.MatchString(x.name):
+			err = fmt.Errorf("the name %q is not letters, digits, _ and -", x.name)
+		case slices.ContainsFunc(items, func(o item) bool { return o.name == x.name }):
+			err = fmt.Errorf("another is named %q", x.name)
+		case strings.TrimSpace(x.text) == "":
+			err = fmt.Errorf("%q has no text", x.name)
+		case !(x.weight >= 0 && x.weight < 1e9):
+			err = fmt.Errorf("%q has the weight %v", x.name, x.weight)
+		}
+		if err != nil {
+			return nil, fault.Invalid(file, itemHint, nil, "item %d: %v", i+1, err)
+		}
+		items, sum = append(items, x), sum+x.weight
 	}
-	return out, err
+	if len(list) != 1 || sum == 0 {
+		return nil, fault.Invalid(file, itemHint, nil, "it has to have items, one with a weight above 0, and nothing else")
+	}
+	return items, nil
 }
 
-// each calls the function of each key that a mapping has, in order, and refuses others.
-func (f itemFile) each(n *yaml.Node, known []string, set map[string]func(*yaml.Node) error) error {
-	all := "the keys are " + strings.Join(known, ", ")
-	if n.Kind != yaml.MappingNode {
-		return f.Refuse(n, all, "not a mapping")
-	}
-	entries, err := f.Entries(n)
-	for _, e := range entries {
-		if err == nil && set[e.Key.Value] == nil {
-			err = f.Refuse(e.Key, plugin.Nearest(e.Key.Value, known, all), "unknown key %q", e.Key.Value)
+// set sets what a key says. what is "", or what is wrong.
+func (x *item) set(key string, value any) (hint, what string) {
+	var ok bool
+	switch key {
+	case "name":
+		x.name, ok = value.(string)
+	case "text":
+		x.text, ok = value.(string)
+	case "must-have":
+		x.must, ok = value.(bool)
+	case "polarity":
+		x.negative, ok = value == "negative", value == "negative" || value == "positive"
+	case "weight":
+		if x.weight, ok = value.(float64); !ok {
+			var n int
+			n, ok = value.(int)
+			x.weight = float64(n)
 		}
-		if err == nil {
-			err = set[e.Key.Value](e.Value)
-		}
+	default:
+		return plugin.Nearest(key, []string{"name", "text", "weight", "polarity", "must-have"}, itemHint), fmt.Sprintf("unknown key %q", key)
 	}
-	return err
-}
-
-var itemName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`) // a part's
-
-func (f itemFile) item(n *yaml.Node) (item, error) {
-	x := item{weight: 1}
-	err := f.each(n, []string{"name", "text", "weight", "polarity", "must-have"}, map[string]func(*yaml.Node) error{
-		"name":      func(v *yaml.Node) error { return f.scalar(v, &x.name, "a text", "!!str") },
-		"text":      func(v *yaml.Node) error { return f.scalar(v, &x.text, "a text", "!!str") },
-		"weight":    func(v *yaml.Node) error { return f.scalar(v, &x.weight, "a number", "!!int", "!!float") },
-		"must-have": func(v *yaml.Node) error { return f.scalar(v, &x.must, "true or false", "!!bool") },
-		"polarity": func(v *yaml.Node) error {
-			if x.negative = v.Value == "negative"; !x.negative && v.Value != "positive" {
-				return f.Refuse(v, "write positive or negative", "no polarity %q", v.Value)
-			}
-			return nil
-		},
-	})
-	switch {
-	case err != nil:
-	case !itemName.MatchString(x.name):
-		err = f.Refuse(n, "name: is letters, digits, _ and -", "the name of an item is %q", x.name)
-	case strings.TrimSpace(x.text) == "":
-		err = f.Refuse(n, "write text: and what the judge has to look at", "item %q has no text", x.name)
-	case !(x.weight >= 0 && x.weight < 1e9):
-		err = f.Refuse(n, "write a number from 0 on, and polarity: negative for a fault", "item %q has the weight %v", x.name, x.weight)
+	if !ok {
+		return itemHint, fmt.Sprintf("%s cannot be %#v", key, value)
 	}
-	return x, err
-}
-
-// scalar sets a value of a type, which nothing else is taken for.
-func (f itemFile) scalar(n *yaml.Node, to any, what string, tags ...string) error {
-	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(to) != nil {
-		return f.Refuse(n, "write "+what, "%q is not %s", n.Value, what)
-	}
-	return nil
+	return "", ""
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -35,6 +36,7 @@ type Panel struct {
 
 	fields map[string]any
 	files  []string
+	parts  []string // of the reward
 	places chan struct{}
 }
 
@@ -68,27 +70,27 @@ const maxRubric = 16 << 20 // bytes
 
 // Describe names the rubric's file.
 func (p *Panel) Describe() score.Description {
-	return score.Description{Detail: score.Text, Files: p.files}
+	return score.Description{Detail: score.Text, Files: p.files, Parts: p.parts}
 }
 
 // Vote asks as often as Repeats says, each time with the messages that ask makes for a seed, and
-// passes each answer to read, which returns a fixed number of votes in a fixed order, or an error for
-// what the answer lacks. The values are their means. A failure of one question fails all its
-// values that none of its answers gave; err ends the stage.
+// passes each answer to read, which returns a fixed number of votes in a fixed order, or none. The
+// values are the means of a majority. An answer with an error is sent back, and the last that has
+// votes counts; a failure of one question fails all its values; err ends the stage.
 //
 // A seed depends only on the stage's seed and the repeat: the same content is
 // the same question, whichever trajectory it is from.
 func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.Message,
 	read func(seed int64, text string) ([]Vote, error)) ([]score.Value, error) {
-	var votes [][]Vote
+	var all [][]Vote
 	failed := score.Value{}
 	for k := range p.Repeats {
 		seed := formats.Seed(p.Seed, "judge", strconv.Itoa(k))
-		var best []Vote // of the answers to one question, the last of those that give most
+		var votes []Vote
 		err := p.ask(ctx, seed, ask(seed), func(text string) error {
 			got, err := read(seed, text)
-			if usable(got) >= usable(best) {
-				best = got
+			if got != nil {
+				votes = got
 			}
 			return err
 		})
@@ -101,51 +103,39 @@ func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.
 		case err != nil:
 			return nil, err
 		}
-		if best != nil {
-			votes = append(votes, best)
+		if votes != nil {
+			all = append(all, votes)
 		}
 	}
 	values := make([]score.Value, n)
 	for i := range values {
-		values[i] = p.mean(votes, i, failed)
+		values[i] = p.mean(all, i, failed)
 	}
 	return values, nil
 }
 
-// Vote is what an answer says of one thing.
+// Vote is what an answer says of one thing: a score, or why there is none.
 type Vote struct {
 	Score  float64
 	Reason string
-	Odd    error // why there is no score; nil if there is
-}
-
-// usable counts the votes that have a score.
-func usable(votes []Vote) (n int) {
-	for _, v := range votes {
-		if v.Odd == nil {
-			n++
-		}
-	}
-	return n
+	Odd    error
 }
 
 // mean returns the i-th value, with the reason of the first answer that counts.
 func (p *Panel) mean(all [][]Vote, i int, failed score.Value) score.Value {
 	var votes []Vote
-	for _, v := range all {
-		if v[i].Odd == nil {
-			votes = append(votes, v[i])
+	low, high, sum := math.Inf(1), math.Inf(-1), 0.0
+	for _, of := range all {
+		v := of[i]
+		if v.Odd != nil {
+			failed = score.Value{Failure: outcomes.RewardAnswer, Error: v.Odd.Error(), Reason: v.Reason}
 			continue
 		}
-		failed = score.Failed(outcomes.RewardAnswer, "%v", v[i].Odd)
-		failed.Reason = v[i].Reason
+		votes = append(votes, v)
+		low, high, sum = min(low, v.Score), max(high, v.Score), sum+v.Score
 	}
 	if 2*len(votes) <= p.Repeats { // no majority of valid answers
 		return failed
-	}
-	low, high, sum := votes[0].Score, votes[0].Score, 0.0
-	for _, v := range votes {
-		low, high, sum = min(low, v.Score), max(high, v.Score), sum+v.Score
 	}
 	if p.Agree > 0 && high-low > p.Agree {
 		return score.Failed(outcomes.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes),

@@ -9,10 +9,11 @@ func FuzzItemScores(f *testing.F) {
 	f.Add(`{"a":{"score":0.5},"a":{"score":1},"B":{}}`)
 	f.Add(`<think>{"a":</think>{"\u0061":{"score":1e-400},"b":[{"score":1}]}`)
 	f.Add("{\"a\":{\"score\":-0}, \"b\":{\"score\":0,\"score\":1}} {")
-	c := call{&Panel{}, &rubricItems{max: 1}, []item{{name: "a"}, {name: "b"}}}
+	r := &reward{Panel: &Panel{}, max: 1}
+	items := []item{{name: "a"}, {name: "b"}}
 	f.Fuzz(func(t *testing.T, text string) {
-		votes, err := c.read(text)
-		if err == nil && usable(votes) != 2 {
+		votes, err := r.votes(items, text)
+		if err == nil && (len(votes) != 2 || votes[0].Odd != nil || votes[1].Odd != nil) {
 			t.Errorf("%q gave %+v", text, votes)
 		}
 		for _, v := range votes {

@@ -79,11 +79,11 @@ func TestOddRepliesToItems(t *testing.T) {
 		{"a reason is missing", "{" + a + "," + b + `,"c":{"score":0.25}}`, "0.5 1 0.25", ""},
 		{"a huge reason", "{" + a + "," + b + `,"c":{"reason":"` + strings.Repeat("because ", 100_000) + `","score":0.25}}`, "0.5 1 0.25", ""},
 		{"further fields of an item", "{" + a + "," + b + `,"c":{"reason":"no","score":0.25,"sure":true}}`, "0.5 1 0.25", ""},
-		{"an item is missing", "{" + a + "," + b + "}", "0.5 1 -", "it is missing"},
-		{"a must-have is missing", "{" + a + "," + c + "}", "0.5 - 0.25", "it is missing"},
-		{"an item twice", "{" + a + "," + b + "," + c + "," + c + "}", "0.5 1 -", "it is there 2 times"},
-		{"an item twice, another score", "{" + a + `,"b":{"score":0},` + b + "," + c + "}", "0.5 - 0.25", "it is there 2 times"},
-		{"an item in other letters", "{" + a + "," + b + `,"C":{"reason":"no","score":0.25}}`, "0.5 1 -", "it is missing"},
+		{"an item is missing", "{" + a + "," + b + "}", "0.5 1 -", "the answer has it 0 times"},
+		{"a must-have is missing", "{" + a + "," + c + "}", "0.5 - 0.25", "the answer has it 0 times"},
+		{"an item twice", "{" + a + "," + b + "," + c + "," + c + "}", "0.5 1 -", "the answer has it 2 times"},
+		{"an item twice, another score", "{" + a + `,"b":{"score":0},` + b + "," + c + "}", "0.5 - 0.25", "the answer has it 2 times"},
+		{"an item in other letters", "{" + a + "," + b + `,"C":{"reason":"no","score":0.25}}`, "0.5 1 -", "the answer has it 0 times"},
 		{"a score as text", "{" + a + "," + b + `,"c":{"reason":"no","score":"0.25"}}`, "0.5 1 -", "string"},
 		{"a score out of range", "{" + a + "," + b + `,"c":{"reason":"no","score":1.5}}`, "0.5 1 -", "1.5 is not from 0 to 1"},
 		{"a negative score", "{" + a + `,"b":{"reason":"no","score":-1},` + c + "}", "0.5 - 0.25", "-1 is not from 0 to 1"},
@@ -92,17 +92,17 @@ func TestOddRepliesToItems(t *testing.T) {
 		{"a key of an item twice", "{" + a + "," + b + `,"c":{"score":0.25,"score":1}}`, "0.5 1 -", "twice"},
 		{"a key in other letters", "{" + a + "," + b + `,"c":{"Score":0.25}}`, "0.5 1 -", "has to be written"},
 		{"true for a score", "{" + a + "," + b + `,"c":{"score":true}}`, "0.5 1 -", "bool"},
-		{"a number for an item", "{" + a + "," + b + `,"c":0.25}`, "0.5 1 -", "no object"},
-		{"null for an item", "{" + a + "," + b + `,"c":null}`, "0.5 1 -", "no object"},
-		{"a list for an item", "{" + a + "," + b + `,"c":[0.25]}`, "0.5 1 -", "no object"},
+		{"a number for an item", "{" + a + "," + b + `,"c":0.25}`, "0.5 1 -", "number"},
+		{"null for an item", "{" + a + "," + b + `,"c":null}`, "0.5 1 -", "there is no score"},
+		{"a list for an item", "{" + a + "," + b + `,"c":[0.25]}`, "0.5 1 -", "array"},
 		{"a huge number", "{" + a + "," + b + `,"c":{"score":1e999}}`, "0.5 1 -", "1e999"},
 		{"a reason that is no text", "{" + a + "," + b + `,"c":{"reason":["no"],"score":0.25}}`, "0.5 1 -", "array"},
 		{"not a number", "{" + a + "," + b + `,"c":{"reason":"no","score":NaN}}`, "", ""},
 		{"truncated", good[:len(good)-2], "", "no JSON object"},
 		{"truncated prose", "Here: {" + a + ",", "", "no JSON object"},
-		{"a list of items", `[{"name":"a","score":0.5},{"name":"b","score":1},{"name":"c","score":0.25}]`, "- - -", "it is missing"},
-		{"scores in a field", `{"scores":{` + a + "," + b + "," + c + "}}", "- - -", "it is missing"},
-		{"an empty object", "{}", "- - -", "it is missing"},
+		{"a list of items", `[{"name":"a","score":0.5},{"name":"b","score":1},{"name":"c","score":0.25}]`, "- - -", "the answer has it 0 times"},
+		{"scores in a field", `{"scores":{` + a + "," + b + "," + c + "}}", "- - -", "the answer has it 0 times"},
+		{"an empty object", "{}", "- - -", "the answer has it 0 times"},
 		{"empty", "", "", "no JSON object"},
 		{"a refusal", "I cannot judge this.", "", "no JSON object"},
 	} {
@@ -136,9 +136,12 @@ func TestOddRepliesToItems(t *testing.T) {
 	if v, asked := answered(t, "rubric="+file, odd); shown(v) != "0.5 1 0.25" || v.Failure != "" || asked != 2 {
 		t.Errorf("an unknown item: %s after %d questions", shown(v), asked)
 	}
-	// Of two odd answers the one that says most counts, and nothing is put together.
-	if v, _ := answered(t, "rubric="+file, "{"+a+","+b+"}", "{"+c+"}"); shown(v) != "0.5 1 -" || v.Failure != outcomes.RewardAnswer {
+	// Of two odd answers the last counts, unless it is no object, and nothing is put together.
+	if v, _ := answered(t, "rubric="+file, "{"+a+","+b+"}", "{"+c+"}"); shown(v) != "- - 0.25" || v.Failure != outcomes.RewardAnswer {
 		t.Errorf("two answers: %s", shown(v))
+	}
+	if v, _ := answered(t, "rubric="+file, "{"+a+","+b+"}", "I give up"); shown(v) != "0.5 1 -" || v.Failure != outcomes.RewardAnswer {
+		t.Errorf("an answer, and none: %s", shown(v))
 	}
 	if v, _ := answered(t, "outside=clamp,rubric="+file, strings.Replace(good, "0.25", "7", 1)); shown(v) != "0.5 1 1" {
 		t.Errorf("clamped: %s", shown(v))
@@ -276,40 +279,41 @@ func TestItemsAreAskedForByASchema(t *testing.T) {
 // TestItemFilesAreChecked: an error names the line, and says what to write.
 func TestItemFilesAreChecked(t *testing.T) {
 	for data, want := range map[string]string{
-		"":                                 `:1: no item has a weight`,
-		"items: []":                        `:1: no item has a weight`,
-		"items: 3":                         `:1: items is not a list`,
-		"- name: a":                        `:1: not a mapping`,
-		"itens:\n  - {name: a}":            `:1: unknown key "itens"`,
-		"items:\n  - a":                    `:2: not a mapping`,
-		"items:\n  - {text: x}":            `:2: the name of an item is ""`,
-		"items:\n  - {name: a}":            `:2: item "a" has no text`,
-		"items:\n  - {name: a b, text: x}": `:2: the name of an item is "a b"`,
-		"items:\n  - {name: 1, text: x}":   `:2: "1" is not a text`,
-		"items:\n  - {name: a, text: ''}":  `:2: item "a" has no text`,
-		"items:\n  - {name: a, text: ~}":   `:2: "~" is not a text`,
-		"items:\n  - {name: a, text: [x]}": `is not a text`,
-		"items:\n  - name: a\n    text: x\n    weigth: 2":        `:4: unknown key "weigth"`,
-		"items:\n  - name: a\n    text: x\n    text: y":          `:4: "text" is already set on line 3`,
-		"items:\n  - {name: a, text: x, weight: -1}":             `:2: item "a" has the weight -1`,
+		"":                      `no documents`,
+		"items: []":             `one with a weight above 0`,
+		"items: 3":              `line 1: cannot construct !!int`,
+		"- name: a":             `line 1: cannot construct !!seq`,
+		"itens:\n  - {name: a}": `it has to have items`,
+		"items:\n  - {name: a, text: x}\nmore: []": `and nothing else`,
+		"items:\n  - a":                                          `line 2: cannot construct`,
+		"items:\n  - {text: x}":                                  `item 1: the name ""`,
+		"items:\n  - {name: a}":                                  `item 1: "a" has no text`,
+		"items:\n  - {name: a b, text: x}":                       `item 1: the name "a b"`,
+		"items:\n  - {name: 1, text: x}":                         `item 1: name cannot be 1`,
+		"items:\n  - {name: a, text: ''}":                        `item 1: "a" has no text`,
+		"items:\n  - {name: a, text: ~}":                         `item 1: text cannot be <nil>`,
+		"items:\n  - {name: a, text: [x]}":                       `item 1: text cannot be`,
+		"items:\n  - name: a\n    text: x\n    weigth: 2":        `item 1: unknown key "weigth"`,
+		"items:\n  - name: a\n    text: x\n    text: y":          `line 4: mapping key "text" already defined`,
+		"items:\n  - {name: a, text: x, weight: -1}":             `item 1: "a" has the weight -1`,
 		"items:\n  - {name: a, text: x, weight: .nan}":           `has the weight NaN`,
 		"items:\n  - {name: a, text: x, weight: .inf}":           `has the weight +Inf`,
-		"items:\n  - {name: a, text: x, weight: '2'}":            `:2: "2" is not a number`,
-		"items:\n  - {name: a, text: x, weight: true}":           `:2: "true" is not a number`,
-		"items:\n  - {name: a, text: x, weight: 0}":              `:2: no item has a weight`,
-		"items:\n  - {name: a, text: x, must-have: 1}":           `:2: "1" is not true or false`,
-		"items:\n  - {name: a, text: x, must-have: 'true'}":      `:2: "true" is not true or false`,
-		"items:\n  - {name: a, text: x, polarity: minus}":        `:2: no polarity "minus"`,
-		"items:\n  - {name: a, text: x}\n  - {name: a, text: y}": `:3: two items are named "a"`,
-		"items: {":                `not YAML`,
-		"items: []\n---\nitems: ": `more than one document`,
+		"items:\n  - {name: a, text: x, weight: '2'}":            `weight cannot be "2"`,
+		"items:\n  - {name: a, text: x, weight: }":               `weight cannot be <nil>`,
+		"items:\n  - {name: a, text: x, weight: true}":           `weight cannot be true`,
+		"items:\n  - {name: a, text: x, weight: 0}":              `one with a weight above 0`,
+		"items:\n  - {name: a, text: x, must-have: 1}":           `must-have cannot be 1`,
+		"items:\n  - {name: a, text: x, must-have: ~}":           `must-have cannot be <nil>`,
+		"items:\n  - {name: a, text: x, must-have: 'true'}":      `must-have cannot be "true"`,
+		"items:\n  - {name: a, text: x, polarity: minus}":        `polarity cannot be "minus"`,
+		"items:\n  - {name: a, text: x}\n  - {name: a, text: y}": `item 2: another is named "a"`,
+		"items: {":                `L2.C1`,
+		"items: []\n---\nitems: ": `found multiple`,
+		laughs(9):                 `yaml`,
 	} {
 		name := filepath.Join(t.TempDir(), "items.YML")
 		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
 			t.Fatal(err)
-		}
-		if want[0] == ':' {
-			want = want[:2] + `"` + want[2:] // of the place
 		}
 		_, err := judge.Kind.Make("model=m,rubric="+name, score.Setup{Judging: judgetest.New(t).Judging(ask)})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "items.YML") || fault.HintOf(err) == "" {
@@ -330,4 +334,13 @@ func TestItemFilesAreChecked(t *testing.T) {
 	if _, err := judge.Ruler.Make("model=m,rubric="+file, score.Setup{Judging: j}); err == nil || !strings.Contains(err.Error(), "is for judge") {
 		t.Error(err)
 	}
+}
+
+// laughs returns a file whose aliases name lists of ten of the list before.
+func laughs(n int) string {
+	out := "a0: &a0 [{name: a}]\n"
+	for k := range n {
+		out += fmt.Sprintf("a%d: &a%d [%s]\n", k+1, k+1, strings.Repeat(fmt.Sprintf("*a%d, ", k), 10))
+	}
+	return out + fmt.Sprintf("items: *a%d\n", n)
 }

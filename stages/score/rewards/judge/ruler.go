@@ -48,7 +48,7 @@ type RulerSettings struct{ Asking }
 // Reward makes the reward.
 func (s *RulerSettings) Reward(setup score.Setup) (score.Reward, error) {
 	if hasItems(s.Rubric) {
-		return nil, fmt.Errorf("rubric=%s: a rubric of items is for judge; this one is read as words", s.Rubric)
+		return nil, fmt.Errorf("rubric=%s: a rubric of items is for judge", s.Rubric)
 	}
 	one := map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"trajectory_id", "explanation", "score"},
