@@ -16,7 +16,7 @@ import (
 func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 	alive := slices.Grow(j.alive[:0], len(rows))
 	for _, r := range rows {
-		p.carry(r, j.named(p.given()))
+		p.carry(r, j.named(p.each))
 		if Scorable(r.Status) {
 			alive = append(alive, r)
 		}

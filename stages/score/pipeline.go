@@ -19,6 +19,7 @@ type pipeline struct {
 	stepped []string        // those among them that may have given shaped rewards
 	shown   map[string]bool // whose shaped rewards other rewards read
 	rewards rewardSet
+	each    int // how many rewards a row has
 	out     *shards.TableWriter[formats.Score]
 	workers int
 
@@ -54,15 +55,6 @@ type buffer struct {
 	values []Value
 }
 
-// given returns how many rewards a row has.
-func (p *pipeline) given() int {
-	n := len(p.carried)
-	for _, c := range p.rewards {
-		n += len(c.given)
-	}
-	return n
-}
-
 // buffer returns an empty buffer for the scores of n rows.
 func (p *pipeline) buffer(n int) *buffer {
 	var r *buffer
@@ -71,7 +63,7 @@ func (p *pipeline) buffer(n int) *buffer {
 	default:
 		r = &buffer{}
 	}
-	each := p.given()
+	each := p.each
 	r.scores = slices.Grow(r.scores[:0], n)
 	r.rewards = slices.Grow(r.rewards[:0], n*each)
 	r.numbers = slices.Grow(r.numbers[:0], n*(each+1))

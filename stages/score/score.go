@@ -97,6 +97,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		keepBroken: o.KeepBroken, out: shards.NewTable[formats.Score](shard, "", slice.First),
 	}
+	p.each = len(p.carried) + len(given(rewards.specs()...))
 	defer p.meter.Done()
 	in.base.KeepFooters(0)
 	p.copied = shards.NewColumnSource(ctx, in.base, carriedColumns...)

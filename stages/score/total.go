@@ -15,7 +15,7 @@ const maxErrorBytes = 2048 // of an error or a reason of a row
 // checked returns a valid value: a finite number, or a failure of the closed
 // list with a bounded error.
 func checked(v Value) Value {
-	reason, parts := cut(v.Reason), v.Parts
+	reason, parts := clip(v.Reason), v.Parts
 	v.Reason = reason
 	if v.Failure == "" && !finite(v.Reward) {
 		v = Failed(outcomes.RewardNotFinite, "the reward is %v", v.Reward)
@@ -70,14 +70,6 @@ func finite(numbers ...float64) bool {
 func clip(text string) string {
 	if len(text) > maxErrorBytes {
 		text = "..." + text[len(text)-maxErrorBytes:]
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// cut bounds a reason. It keeps the beginning.
-func cut(text string) string {
-	if len(text) > maxErrorBytes {
-		text = text[:maxErrorBytes] + "..."
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
