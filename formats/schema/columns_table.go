@@ -45,7 +45,7 @@ var rewardColumns = under("rewards", []Column{
 	{Path: "weight", Type: f64, Meaning: "its weight in the total"},
 	{Path: "failure", Type: str, Meaning: "why the value is null: " + oneOf(outcomes.RewardFailures), Null: "there is a value"},
 	{Path: "error", Type: str, Meaning: "the failure as text", Null: "none"},
-	{Path: "reason", Type: str, Meaning: "why the value is what it is, as a judge says it", Null: "nothing was said", Since: "2.5"},
+	{Path: "reason", Type: str, Meaning: "why the value is what it is", Null: "nothing was said", Since: "2.5"},
 })
 
 var trajectoryColumns = slices.Concat(

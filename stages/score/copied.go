@@ -99,8 +99,8 @@ func (e *copySource) compare(ctx context.Context, o Options, rewards rewardSet, 
 		case asked || changed && slices.Contains(e.modes, onlyChanged):
 			e.all[c.Name] = true
 		case known && (was.NoValue != c.Spec.NoValue || !slices.Equal(was.Parts, c.Spec.Parts)):
-			return usage("add --only changed, or --only "+c.Name, "reward %q gives %q in %q and %q now", c.Name, namesOf(given(was)),
-				e.URI(), namesOf(c.given))
+			return usage("add --only changed, or --only "+c.Name, "reward %q gives %q in %q and %q now", c.Name,
+				namesOf(given(was)), e.URI(), namesOf(c.given))
 		case redefined:
 			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was,
 				e.URI(), c.Spec)

@@ -186,7 +186,7 @@ func TestNamesOfPartsAreNotTaken(t *testing.T) {
 		`would be named "p_q_a"`:           {"p=parted:q_a", "p_q=parted:a"},
 		`would be named "p_b"`:             {"p=parted:b b"},
 		`"p_a.b" cannot be a name`:         {"p=parted:a.b"},
-		`no value that could weigh 0.5`:    {"p*0.5=parted:none a"},
+		`has no value to weigh 0.5`:        {"p*0.5=parted:none a"},
 	} {
 		refused(partedOptions(t, in, "mem://parts-taken/out", specs...).Validate(), want)
 	}

@@ -43,7 +43,8 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 			Setup{Name: spec.Name, Known: known, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
 				Judging: o.Judging, Concurrency: o.Concurrency, TaskEnv: o.taskEnv, Base: o.base, Open: o.Open, Log: o.Logger()})
 		if err != nil {
-			return nil, usage(cmp.Or(fault.HintOf(err), "see `rollmill help reward "+kind.Name+"`"), "reward %q: %w", spec.Name, err)
+			hint := cmp.Or(fault.HintOf(err), "see `rollmill help reward "+kind.Name+"`")
+			return nil, usage(hint, "reward %q: %w", spec.Name, err)
 		}
 		c := component{Spec: spec, Reward: reward, Description: reward.Describe()}
 		c.Spec.Parts, c.Spec.NoValue = c.Description.Parts, c.Description.NoValue

@@ -121,14 +121,14 @@ func given(specs ...Spec) (out []Spec) {
 // checkGiven refuses names that are taken or cannot be one.
 func (s *Spec) checkGiven(taken []string) error {
 	if s.NoValue && s.Weight != 0 && s.Weight != 1 {
-		return usage("leave the weight out: what it computes has weight 0", "reward %q has no value that could weigh %v", s.Name, s.Weight)
+		return usage("leave the weight out: parts have weight 0", "reward %q has no value to weigh %v", s.Name, s.Weight)
 	}
 	for _, c := range given(*s) {
 		if !nameForm.MatchString(c.Name) {
 			return usage("a name is letters, digits, _ and -", "reward %q: its part %q cannot be a name", s.Name, c.Name)
 		}
 		if slices.Contains(taken, c.Name) {
-			return usage("rename one of them: a part of a reward is named NAME_PART", "reward %q: two rewards would be named %q", s.Name, c.Name)
+			return usage("rename one: a part is named NAME_PART", "reward %q: two rewards would be named %q", s.Name, c.Name)
 		}
 		taken = append(taken[:len(taken):len(taken)], c.Name)
 	}

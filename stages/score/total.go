@@ -47,14 +47,15 @@ func (v *Value) part(i, of int) Value {
 	}
 	p := &v.Parts[i]
 	if p.Value == nil || p.Failure != "" {
-		return checked(Value{Failure: cmp.Or(p.Failure, outcomes.RewardError), Error: cmp.Or(p.Error, "it was not given"), Reason: p.Reason})
+		failure, text := cmp.Or(p.Failure, outcomes.RewardError), cmp.Or(p.Error, "it was not given")
+		return checked(Value{Failure: failure, Error: text, Reason: p.Reason})
 	}
 	return checked(Value{Reward: *p.Value, Reason: p.Reason})
 }
 
 // plain reports whether the value is a valid number and nothing else, as most are.
 func (v *Value) plain() bool {
-	return v.Failure == "" && v.Shaped == nil && v.Signals == nil && v.Reason == "" && v.Reward-v.Reward == 0 // NaN for infinities
+	return v.Failure == "" && v.Shaped == nil && v.Signals == nil && v.Reason == "" && v.Reward-v.Reward == 0 // not NaN
 }
 
 func finite(numbers ...float64) bool {

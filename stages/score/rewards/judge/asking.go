@@ -45,7 +45,8 @@ func NewAsking() Asking {
 // Declare declares the settings.
 func (a *Asking) Declare(d *plugin.Declarer) {
 	d.String(&a.Model, "model", "ask the model `NAME`")
-	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`").DefaultShown("a general one")
+	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`; if it ends in .yaml or .yml, judge by its items").
+		DefaultShown("a general one")
 	d.Float(&a.Repeats, "repeats", "ask `N` times, each with another seed, and use the mean of a majority")
 	d.Float(&a.Agree, "agree", "give no reward when the repeats differ by more than `NUMBER`; 0: no limit")
 	plugin.Choice(d, &a.Outside, "outside",

@@ -1,9 +1,9 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,78 +16,62 @@ import (
 
 // item is one of a rubric's. A negative one describes a fault: of x, 1 - x counts.
 type item struct {
-	name, text     string
-	weight         float64
-	negative, must bool // must: if less than half counts, the total is 0
+	Name, Text string
+	Weight     *float64 // nil: 1
+	Polarity   string
+	MustHave   bool `yaml:"must-have"` // if less than half counts, the total is 0
 }
 
 // hasItems reports whether a rubric's file lists items. Its name alone says so.
 func hasItems(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(path.Ext(name)))
+	return yamlName.MatchString(name)
 }
 
-var itemName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`) // that of a part
+var (
+	yamlName = regexp.MustCompile(`(?i)\.ya?ml$`)
+	itemName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`) // that of a part
+	itemKeys = []string{"name", "text", "weight", "polarity", "must-have"}
+)
 
-const itemHint = `write "items:" and below it lines such as "- {name: rude, text: The answer is rude., weight: 2, polarity: negative, must-have: true}"`
+const itemHint = `write items: and below it "- {name: rude, text: Is it rude?, weight: 2, polarity: negative, must-have: true}"`
 
-// readItems reads a rubric's items. Nothing is taken for a value of another type.
-func readItems(file, data string) (items []item, err error) {
-	var list map[string][]map[string]any
-	if err := yaml.Load([]byte(data), &list); err != nil {
+// readItems reads a rubric's items, with their weights.
+func readItems(file, data string) ([]item, error) {
+	var list struct{ Items []item }
+	var given map[string][]map[string]any // what the items do not show: unknown keys, and those without a value
+	if err := errors.Join(yaml.Load([]byte(data), &given), yaml.Load([]byte(data), &list)); err != nil {
 		return nil, fault.Invalid(file, itemHint, nil, "it has no list of items: %v", err)
 	}
-	sum := 0.0
-	for i, given := range list["items"] {
-		x := item{weight: 1}
-		for _, key := range slices.Sorted(maps.Keys(given)) {
-			if hint, what := x.set(key, given[key]); what != "" {
-				return nil, fault.Invalid(file, hint, nil, "item %d: %s", i+1, what)
-			}
+	sum, seen := 0.0, map[string]bool{}
+	for i := range list.Items {
+		hint, odd, x := itemHint, "", &list.Items[i]
+		if x.Weight == nil {
+			x.Weight = new(1.0)
 		}
 		switch {
-		case !itemName.MatchString(x.name):
-			err = fmt.Errorf("the name %q is not letters, digits, _ and -", x.name)
-		case slices.ContainsFunc(items, func(o item) bool { return o.name == x.name }):
-			err = fmt.Errorf("another is named %q", x.name)
-		case strings.TrimSpace(x.text) == "":
-			err = fmt.Errorf("%q has no text", x.name)
-		case !(x.weight >= 0 && x.weight < 1e9):
-			err = fmt.Errorf("%q has the weight %v", x.name, x.weight)
+		case !itemName.MatchString(x.Name) || seen[x.Name]:
+			odd = fmt.Sprintf("the name %q is another's, or not letters, digits, _ and -", x.Name)
+		case strings.TrimSpace(x.Text) == "":
+			odd = "there is no text"
+		case !(*x.Weight >= 0 && *x.Weight < 1e9):
+			odd = fmt.Sprint("the weight is ", *x.Weight)
+		case !slices.Contains([]string{"", "positive", "negative"}, x.Polarity):
+			odd = fmt.Sprintf("the polarity %q is neither positive nor negative", x.Polarity)
 		}
-		if err != nil {
-			return nil, fault.Invalid(file, itemHint, nil, "item %d: %v", i+1, err)
+		for _, key := range slices.Sorted(maps.Keys(given["items"][i])) {
+			if !slices.Contains(itemKeys, key) {
+				hint, odd = plugin.Nearest(key, itemKeys, itemHint), fmt.Sprintf("unknown key %q", key)
+			} else if given["items"][i][key] == nil {
+				odd = key + " has no value"
+			}
 		}
-		items, sum = append(items, x), sum+x.weight
-	}
-	if len(list) != 1 || sum == 0 {
-		return nil, fault.Invalid(file, itemHint, nil, "it has to have items, one with a weight above 0, and nothing else")
-	}
-	return items, nil
-}
-
-// set sets what a key says. what is "", or what is wrong.
-func (x *item) set(key string, value any) (hint, what string) {
-	var ok bool
-	switch key {
-	case "name":
-		x.name, ok = value.(string)
-	case "text":
-		x.text, ok = value.(string)
-	case "must-have":
-		x.must, ok = value.(bool)
-	case "polarity":
-		x.negative, ok = value == "negative", value == "negative" || value == "positive"
-	case "weight":
-		if x.weight, ok = value.(float64); !ok {
-			var n int
-			n, ok = value.(int)
-			x.weight = float64(n)
+		if odd != "" {
+			return nil, fault.Invalid(file, hint, nil, "item %d: %s", i+1, odd)
 		}
-	default:
-		return plugin.Nearest(key, []string{"name", "text", "weight", "polarity", "must-have"}, itemHint), fmt.Sprintf("unknown key %q", key)
+		sum, seen[x.Name] = sum+*x.Weight, true
 	}
-	if !ok {
-		return itemHint, fmt.Sprintf("%s cannot be %#v", key, value)
+	if len(given) != 1 || sum == 0 {
+		return nil, fault.Invalid(file, itemHint, nil, "it needs items, one with a weight above 0, and nothing else")
 	}
-	return "", ""
+	return list.Items, nil
 }

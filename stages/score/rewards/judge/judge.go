@@ -3,6 +3,9 @@
 //	judge:model=gpt-5-mini,rubric=rubric.md
 //	judge:model=gpt-5-mini,repeats=3,agree=0.3,text=Is the answer polite?
 //
+// A rubric whose file ends in .yaml or .yml lists items, each with a score and a reason, which become
+// parts of the reward; it is their weighted mean.
+//
 // The model is asked for a JSON object with a score. If an answer is not one, the last complete
 // object within it is used; without any it is sent back with the reason, once. Every answer is
 // stored by model, rubric and content, so that it is paid for once and the same trajectories
@@ -52,7 +55,8 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Min, "min", "ask for scores from `NUMBER` on")
 	d.Float(&s.Max, "max", "ask for scores up to `NUMBER`")
 	d.Include(&s.Asking)
-	plugin.Choice(d, &s.Calls, "calls", "ask about a rubric's items in this many `CALLS`: one, or one for each", "one", "each")
+	plugin.Choice(d, &s.Calls, "calls", "ask about a rubric's items in this many `CALLS`: one, or one for each", "one",
+		"each")
 }
 
 // Reward makes the reward.
@@ -79,7 +83,8 @@ func verdict(why string) map[string]any {
 
 // object is the schema of an object with just these fields.
 func object(of map[string]any) map[string]any {
-	return map[string]any{"type": "object", "additionalProperties": false, "required": slices.Sorted(maps.Keys(of)), "properties": of}
+	names := slices.Sorted(maps.Keys(of))
+	return map[string]any{"type": "object", "additionalProperties": false, "required": names, "properties": of}
 }
 
 type reward struct {
@@ -136,7 +141,8 @@ func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error)
 }
 
 func question(system, content string) []formats.Message {
-	return []formats.Message{{Role: "system", Content: system}, {Role: "user", Content: "<conversation>\n" + content + "\n</conversation>"}}
+	content = "<conversation>\n" + content + "\n</conversation>"
+	return []formats.Message{{Role: "system", Content: system}, {Role: "user", Content: content}}
 }
 
 func quoted(text string) string { data, _ := json.Marshal(text); return string(data) }

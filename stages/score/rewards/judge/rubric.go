@@ -21,11 +21,11 @@ type call struct {
 }
 
 const itemInstructions = `You judge one conversation between a user and an assistant by items, each by itself. ` +
-	`Score how far the text of an item is true of what the assistant did, from %v (not at all) to %v (entirely), also where it describes a fault.
+	`Score how far an item's text is true of what the assistant did, from %v (not at all) to %v (entirely), also if it is a fault.
 
 ` + material + `
 %s
-Answer with one JSON object and nothing else, with one entry for each item, by its name: {"NAME": {"reason": "a sentence", "score": a number}}`
+Answer with one JSON object and nothing else, with each item by its name: {"NAME": {"reason": "a sentence", "score": a number}}`
 
 // itemize reads the rubric's items, each of which is a part. Their weights and the like are in no
 // question, so that answers are stored by what was asked.
@@ -40,9 +40,9 @@ func (r *reward) itemize(s *Settings) (err error) {
 	for of := range slices.Chunk(r.items, size) {
 		p, texts, fields := *r.Panel, "", map[string]any{}
 		for _, x := range of {
-			texts += fmt.Sprintf("\n<item name=%q>\n%s\n</item>\n", x.name, strings.TrimSpace(x.text))
-			fields[x.name] = verdict("reason")
-			r.parts = append(r.parts, x.name)
+			texts += fmt.Sprintf("\n<item name=%q>\n%s\n</item>\n", x.Name, strings.TrimSpace(x.Text))
+			fields[x.Name] = verdict("reason")
+			r.parts = append(r.parts, x.Name)
 		}
 		p.fields = s.fields(object(fields))
 		r.calls = append(r.calls, call{&p, fmt.Sprintf(itemInstructions, r.min, r.max, texts), of})
@@ -67,19 +67,19 @@ func (r *reward) byItems(ctx context.Context, content string) (v score.Value, er
 		part := score.Part{Failure: judged[i].Failure, Error: judged[i].Error, Reason: judged[i].Reason}
 		if part.Failure != "" {
 			if v.Parts = append(v.Parts, part); v.Failure == "" {
-				v.Failure, v.Error = part.Failure, fmt.Sprintf("item %q: %s", x.name, part.Error)
+				v.Failure, v.Error = part.Failure, fmt.Sprintf("item %q: %s", x.Name, part.Error)
 			}
 			continue
 		}
 		counts := min((judged[i].Reward-r.min)/(r.max-r.min), 1) // a mean of repeats may be rounded up
 		part.Value = new(counts)
-		if v.Parts = append(v.Parts, part); x.negative {
+		if v.Parts = append(v.Parts, part); x.Polarity == "negative" {
 			counts = 1 - counts
 		}
-		if x.must && counts < 0.5 && v.Reason == "" {
-			v.Reason = fmt.Sprintf("must-have %q failed", x.name)
+		if x.MustHave && counts < 0.5 && v.Reason == "" {
+			v.Reason = fmt.Sprintf("must-have %q failed", x.Name)
 		}
-		sum, weights = sum+float64(x.weight*counts), weights+x.weight
+		sum, weights = sum+float64(*x.Weight*counts), weights+*x.Weight
 	}
 	switch {
 	case v.Failure != "":
@@ -103,7 +103,7 @@ func (r *reward) votes(items []item, text string) ([]Vote, error) {
 	}
 	votes, times, odd := make([]Vote, len(items)), make([]int, len(items)), ""
 	for key, value := range jsontext.Members(answer) {
-		i := slices.IndexFunc(items, func(x item) bool { return x.name == string(key) })
+		i := slices.IndexFunc(items, func(x item) bool { return x.Name == string(key) })
 		if i < 0 {
 			odd = "there is no item " + score.Quote(key) + "; "
 			continue
@@ -121,7 +121,7 @@ func (r *reward) votes(items []item, text string) ([]Vote, error) {
 			votes[i] = Vote{Odd: fmt.Errorf("the answer has it %d times", times[i])}
 		}
 		if err := votes[i].Odd; err != nil {
-			odd += fmt.Sprintf("item %q: %v; ", x.name, err)
+			odd += fmt.Sprintf("item %q: %v; ", x.Name, err)
 		}
 	}
 	if odd != "" {

@@ -10,7 +10,7 @@ func FuzzItemScores(f *testing.F) {
 	f.Add(`<think>{"a":</think>{"\u0061":{"score":1e-400},"b":[{"score":1}]}`)
 	f.Add("{\"a\":{\"score\":-0}, \"b\":{\"score\":0,\"score\":1}} {")
 	r := &reward{Panel: &Panel{}, max: 1}
-	items := []item{{name: "a"}, {name: "b"}}
+	items := []item{{Name: "a"}, {Name: "b"}}
 	f.Fuzz(func(t *testing.T, text string) {
 		votes, err := r.votes(items, text)
 		if err == nil && (len(votes) != 2 || votes[0].Odd != nil || votes[1].Odd != nil) {
@@ -33,7 +33,7 @@ func FuzzItems(f *testing.F) {
 		items, err := readItems("items.yaml", data)
 		sum := 0.0
 		for _, x := range items {
-			if sum += x.weight; err == nil && (x.name == "" || x.text == "" || !(x.weight >= 0 && x.weight < 1e9)) {
+			if sum += *x.Weight; err == nil && (x.Name == "" || x.Text == "" || !(*x.Weight >= 0 && *x.Weight < 1e9)) {
 				t.Errorf("%q gave %+v", data, x)
 			}
 		}
