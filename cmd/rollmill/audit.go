@@ -90,6 +90,7 @@ func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
 		return err
 	}
 	o.HeldOut.Flag = "--held-out"
+	settings.CollectEarly()
 	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut,
 		Mismatch: o.Mismatch, Against: o.Against, Join: o.Join})
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/runroot"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -14,6 +16,17 @@ import (
 func inputs(ctx context.Context, d *dataset.Dataset) (map[string][]stages.Input, error) {
 	out := map[string][]stages.Input{}
 	for _, r := range d.Inputs {
+		if r.Identity == "" && r.Role == "holdout" {
+			uri := runroot.Resolve(d.Address, r.URI)
+			file, digest, err := storage.OpenFile(ctx, uri)
+			if err != nil {
+				return nil, err
+			}
+			if _ = file.Close(); digest != r.Digest {
+				return nil, fault.Invalid(storage.Redact(uri), "", nil, "it has changed since it was held out of %q", d.URI())
+			}
+			out[r.Role] = append(out[r.Role], stages.Input{URI: uri})
+		}
 		if r.Identity == "" {
 			continue // a file
 		}

@@ -1,10 +1,17 @@
 package heldout
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zeebo/xxh3"
@@ -178,3 +185,53 @@ var vocabulary = func() (out []string) {
 	}
 	return out
 }()
+
+// TestScale compares COUNT prompts of 200 words with COUNT/10 held-out ones, one in a hundred of which has 13 of their
+// words, and limits the memory of the process: COUNT=1000000 in .ci/full.
+func TestScale(t *testing.T) {
+	count, _ := strconv.Atoi(os.Getenv("COUNT"))
+	count = max(count, 2000)
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as curate and audit do
+	path := filepath.Join(t.TempDir(), "held.jsonl")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(out)
+	for i := range count / 10 {
+		fmt.Fprintf(w, "{\"id\":\"held-%d\",\"question\":%q}\n", i, sentence(i, 200))
+	}
+	if err := errors.Join(w.Flush(), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	s, err := Open(t.Context(), Options{URIs: []string{path}, Ngrams: 13, Warn: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	learnt, found := time.Since(began), 0
+	for i := range count {
+		text, planted := sentence(count+i, 200), i%100 == 7
+		if planted {
+			words, held := strings.Fields(text), strings.Fields(sentence(i/10, 200))
+			text = strings.Join(slices.Concat(words[:i%187], held[i%188:i%188+13], words[i%187+13:]), " ")
+		}
+		row := asking(text)
+		row.ExampleID = fmt.Sprint(i)
+		if hit := s.Holds(row); (hit != nil) != planted || hit != nil && hit.HeldRow != int64(i/10) {
+			t.Fatalf("row %d, planted %v: %v", i, planted, hit)
+		} else if hit != nil {
+			found++
+		}
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	var peak int64
+	if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
+		fmt.Sscan(after, &peak)
+	}
+	t.Logf("%d prompts, %d held out: %d found; learnt in %.1f s, all in %.1f s; peak memory %d MiB", count, count/10, found,
+		learnt.Seconds(), time.Since(began).Seconds(), peak>>10)
+	if peak > 1<<20 {
+		t.Errorf("peak memory of %d MiB is more than 1 GiB", peak>>10)
+	}
+}

@@ -124,7 +124,7 @@ var faults = []faultCase{
 		w.wide("epoch-0/rollout", "rollout", rows)
 	}, "have the first question"},
 	{"leak_words", "a prompt has the words of a held-out question", heldTexts("Tell me: WHICH of these (thirteen) words would a careful reader notice in the other text"),
-		"words of a held-out text: 1 which of these thirteen words would a careful reader notice in the other "},
+		"rows have words of a held-out text row 39 "},
 	{"leak_short", "a held-out answer has few words", heldTexts("unlike", "42"), "by field: map[example.answer:1]; 1 texts are"},
 	{"resubmitted", "a batch was sent twice; the twin attached to its job", secondReceipt(receipts.Receipt{Key: "k", Backend: "art", State: receipts.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "submitted to art before"},
