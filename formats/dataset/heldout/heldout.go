@@ -40,6 +40,7 @@ type Options struct {
 type Set struct {
 	Options
 	Refs      []manifest.Ref   // of the URIs, with digests
+	Sources   []string         // the URIs, and those of More
 	rows      int64            // with an id or content
 	long      int64            // texts that are compared
 	short     map[string]int64 // texts of fewer than Ngrams words, by field
@@ -54,15 +55,17 @@ type Set struct {
 type Hit struct {
 	Words    string // in common, as they are compared; "" if the example itself is held out, as Text says
 	Text     string // of the row: the field, and the words in brackets with some text around them
-	HeldText string // the same of what is held out, after the dataset or file
+	HeldText string // the same of what is held out, in this row of the source of this number
 	HeldRow  int64
+	Source   int
 }
 
+// String is the same wherever the sources are: the inputs of role holdout have their places.
 func (h *Hit) String() string {
 	if h.Words == "" {
 		return h.Text
 	}
-	return fmt.Sprintf("%s; against row %d: %s", h.Text, h.HeldRow, h.HeldText)
+	return fmt.Sprintf("%s; against row %d of holdout %d: %s", h.Text, h.HeldRow, h.Source, h.HeldText)
 }
 
 // Columns are those of a row that are compared.
@@ -119,13 +122,14 @@ func (s *Set) file(ctx context.Context, uri string) error {
 		return err
 	}
 	defer set.Close() // a temporary file
+	s.Sources = append(s.Sources, name)
 	s.Refs = append(s.Refs, manifest.Ref{Role: "holdout", URI: runroot.Relative(s.At, uri), Digest: digest})
 	for i := range set.Len() {
 		e, err := set.At(i)
 		if err != nil {
 			return err
 		}
-		s.learn(name, int64(e.Row), &formats.Trajectory{ExampleID: e.ID, Example: string(e.Fields)})
+		s.learn(int64(e.Row), &formats.Trajectory{ExampleID: e.ID, Example: string(e.Fields)})
 	}
 	return nil
 }
@@ -144,18 +148,19 @@ func (s *Set) add(ctx context.Context, d *dataset.Dataset) error {
 	if err != nil {
 		return err
 	}
+	s.Sources = append(s.Sources, d.URI())
 	row := int64(0)
 	for t, err := range r.Each(64) {
 		if err != nil {
 			return err
 		}
-		s.learn(d.URI(), row, t)
+		s.learn(row, t)
 		row++
 	}
 	return nil
 }
 
-func (s *Set) learn(source string, row int64, t *formats.Trajectory) {
+func (s *Set) learn(row int64, t *formats.Trajectory) {
 	content, says := formats.ExampleContent(t.Example)
 	if says {
 		s.contents[content] = true
@@ -178,7 +183,7 @@ func (s *Set) learn(source string, row int64, t *formats.Trajectory) {
 		switch {
 		case sampled, field == "example.id", len(s.Fields) > 0 && !slices.Contains(s.Fields, field):
 			// what a policy says is not held out, and an id is no text
-		case s.index.add(text{source, strings.Clone(field), words, row}):
+		case s.index.add(text{strings.Clone(field), words, row, len(s.Sources) - 1}):
 			s.long++
 		default:
 			s.short[strings.Clone(field)]++

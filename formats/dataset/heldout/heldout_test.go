@@ -77,7 +77,7 @@ func TestKindsOfFiles(t *testing.T) {
 		}
 		hit := s.Holds(asking("Well: " + strings.ToUpper(said)))
 		if hit == nil || hit.HeldRow != 1 || !strings.HasPrefix(hit.Text, "messages.user: Well: [") || !strings.Contains(hit.HeldText, "example.question: [") ||
-			!strings.HasPrefix(hit.HeldText, uri) {
+			s.Sources[hit.Source] != uri {
 			t.Errorf("%s: %+v", name, hit)
 		}
 		if len(s.Refs) != 1 || len(s.Refs[0].Digest) != 64 || s.Refs[0].Role != "holdout" {

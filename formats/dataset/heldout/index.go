@@ -26,8 +26,9 @@ type index struct {
 
 // text is a held-out text, and where it is from.
 type text struct {
-	source, field, text string
-	row                 int64
+	field, text string
+	row         int64
+	source      int
 }
 
 // slot is where a run of words is: in the text of this number from 1, 0 in a free slot, from this byte on.
@@ -126,8 +127,8 @@ func (x *index) hit(field, text string) *Hit {
 			continue
 		}
 		in, held := x.texts[s.text-1], x.held(s)
-		hit := &Hit{HeldRow: in.row, Text: field + ": " + around(text, run[0].start, run[x.n-1].end),
-			HeldText: in.source + ": " + in.field + ": " + around(in.text, int(s.at), int(s.at)+held[x.n-1].end)}
+		hit := &Hit{Source: in.source, HeldRow: in.row, Text: field + ": " + around(text, run[0].start, run[x.n-1].end),
+			HeldText: in.field + ": " + around(in.text, int(s.at), int(s.at)+held[x.n-1].end)}
 		for _, w := range run {
 			hit.Words = strings.TrimSpace(hit.Words + " " + w.form)
 		}

@@ -21,7 +21,7 @@ import (
 func newIndex(n int, texts ...string) *index {
 	x := &index{n: n, seen: map[xxh3.Uint128]bool{}}
 	for i, t := range texts {
-		x.add(text{"held", "field", t, int64(i)})
+		x.add(text{"field", t, int64(i), 0})
 	}
 	x.build()
 	return x

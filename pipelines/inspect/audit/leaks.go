@@ -79,7 +79,7 @@ func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldout.
 			}
 			words.Add(at, "", "%s", hit.Text)
 			if n := len(words.First); int64(n) == words.N {
-				words.First[n-1].Other = new(validate.PlaceOf(hit.HeldRow, "", hit.HeldText))
+				words.First[n-1].Other = new(validate.PlaceOf(hit.HeldRow, "", held.Sources[hit.Source]+": "+hit.HeldText))
 			}
 		}
 		if again {
