@@ -65,6 +65,9 @@ func TestHistoryHasTheFigures(t *testing.T) {
 			}
 		}
 	}
+	if f := (history.Run{Epochs: epochs}).AddUp(); len(f.Steps) > 0 || len(f.Unknown) != 1 || f.Unknown[0] != "epochs of which only the report was read: 0-3" {
+		t.Errorf("a report has no manifests: %+v", f)
+	}
 	got, err := plot.RewardView(history.Run{Root: run.Root, Epochs: epochs})
 	if err != nil {
 		t.Fatal(err)

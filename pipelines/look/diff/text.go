@@ -69,8 +69,9 @@ func (d *Difference) WriteText(w io.Writer) error {
 	for _, m := range d.Movers {
 		if a, b := tail(m.OutputA), tail(m.OutputB); m.Flipped && len(a)+len(b) > 0 {
 			fmt.Fprintf(out, "\n%s: %s: a %.4g, b %.4g\n", m.TrajectoryID, text.Line(m.ExampleID), m.A, m.B)
-			for i := range max(len(a), len(b)) {
-				fmt.Fprintf(out, "%s\t| %s\n", strings.Join(a[min(i, len(a)):min(i+1, len(a))], ""), strings.Join(b[min(i, len(b)):min(i+1, len(b))], ""))
+			lines := max(len(a), len(b))
+			for i, line := range append(a, make([]string, lines-len(a))...) {
+				fmt.Fprintf(out, "%s\t| %s\n", line, append(b, make([]string, lines-len(b))...)[i])
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/excerpt"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/storage"
@@ -205,10 +206,16 @@ func (r Run) AddUp() (f funnel.Funnel) {
 	for _, g := range r.Gaps {
 		f.Unknown = append(f.Unknown, "no finished rollout of epoch "+g)
 	}
+	var others []int
 	for _, e := range r.Epochs {
-		if e.Made.Receipt = e.Receipt; e.Train != nil || e.Kept != nil {
+		if e.Made.Receipt = e.Receipt; e.Made.Stages == nil {
+			others = append(others, e.Epoch)
+		} else if e.Train != nil || e.Kept != nil {
 			f.Add(e.Epoch, e.Made)
 		}
+	}
+	if others != nil {
+		f.Unknown = append(f.Unknown, "epochs of which only the report was read: "+plural.Numbers(others))
 	}
 	return f
 }

@@ -22,7 +22,7 @@ type Run struct {
 	Figures           []plot.FigureView
 	Epochs            []EpochRow
 	EpochsLeft        string // which epochs are not among them
-	Failures          []Counted
+	Failures, Drops   []Counted
 	Funnel            funnel.Funnel
 	Study             *Study
 	Others            []Hyperlink // datasets outside of epochs
@@ -50,11 +50,12 @@ func RunOf(run history.Run, price func(history.Cost) float64) Run {
 	if len(run.Epochs) > 0 {
 		out.Tiles, out.Components = history.Tiles(run, price), history.Components(run.Epochs)
 	}
-	failures := map[string]int64{}
+	failures, drops := map[string]int64{}, map[string]int64{}
 	for _, e := range run.Epochs {
 		history.AddCounts(failures, e.Failures)
+		history.AddCounts(drops, e.Drops)
 	}
-	out.Failures = Sorted(failures)
+	out.Failures, out.Drops = Sorted(failures), Sorted(drops)
 	return out
 }
 
