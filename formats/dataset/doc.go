@@ -7,6 +7,7 @@
 //	.rollmill/<identity>-<n>/shard-<i>.json      one create-only record a shard
 //	.rollmill/<identity>-<n>/journal-<i>/…       finished rows not yet in a part
 //	.rollmill/<identity>-<n>/journal-<i>-calls/… answered calls of rows that may not be finished
+//	.rollmill/<identity>-<n>/journal-<i>-workspaces/… what attempts left, by digest, until it is in a part
 //	.rollmill/<identity>-<n>/lease-<i>.json      who is at work on the shard
 //	.rollmill/failures/<digest>.txt              what a program said when it failed, see Failures
 //

@@ -25,6 +25,9 @@ const (
 // Command is the first argument with which this program is Main.
 const Command = "workspace-in-container"
 
+// Running begins what LeftOut says of a program.
+const Running = "a process that was running: "
+
 // Own is the folder of a container in which only this machine writes: it belongs to no workspace.
 const Own = "/run/rollmill"
 

@@ -72,6 +72,9 @@ func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, baseURL st
 		return a
 	}
 	a.BaseURL, a.APIKey, a.Model = baseURL, agentKey, cmp.Or(o.Model, t.Model)
+	if o.KeepWorkspace {
+		a.Keep = r.keepWorkspace
+	}
 	if r.recorder != nil {
 		a.HTTP = r.recorder.Client()
 	}

@@ -36,6 +36,9 @@ func victim() {
 			os.Exit(1)
 		}
 	}
+	if moment := os.Getenv("ROLLOUT_TEST_KEEP"); moment != "" {
+		o.Agent, o.KeepWorkspace = &keeping{Agent: o.Agent, kill: moment}, true
+	}
 	o.Lease, _ = time.ParseDuration(os.Getenv("ROLLOUT_TEST_LEASE"))
 	if _, err := rollout.Run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -59,6 +59,7 @@ type Options struct {
 	TolerateEngineErrors bool
 	AcceptLeftStreams    bool
 	DependsOn            []string
+	KeepWorkspace        bool
 
 	Endpoints         []string
 	APIKey            string // sent to the endpoints, never to agents
@@ -147,6 +148,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 			"on them; a call is auxiliary if no call of its conversation offers tools, and a call of another conversation of the attempt does",
 		tree.AuxiliarySkip, tree.AuxiliaryTrain).DefaultShown(string(tree.AuxiliarySkip)).ID("auxiliary")
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
+	d.Bool(&o.KeepWorkspace, "keep-workspace", "keep what each attempt changed in its container, beside the rows, to verify it again later "+
+		"(--agent harbor only)").ID("keep_workspace")
 	o.declareExecution(d)
 	d.Heading(plugin.Checks)
 	d.OptionalFloat(&o.MaxFailureRate, gateName, "refuse the dataset if more than this `SHARE` of trajectories failed").
@@ -234,7 +237,7 @@ func (o *Options) MakeAgent(ctx context.Context, client agents.Client, lookup fu
 		o.Agent, err = settings.Agent(ctx,
 			agents.Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
 				NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish,
-				TrainAlternatives: o.Alternatives == TrainAlternatives, TrainAuxiliary: o.Auxiliary == tree.AuxiliaryTrain, Lookup: lookup})
+				TrainAlternatives: o.Alternatives == TrainAlternatives, TrainAuxiliary: o.Auxiliary == tree.AuxiliaryTrain, Lookup: lookup, KeepWorkspace: o.KeepWorkspace})
 	}
 	return err
 }

@@ -134,6 +134,9 @@ func fillShard(ctx context.Context, o Options, all planning.Tasks, turn *turn,
 		return outcome, err
 	}
 	w.skip = r.skip
+	if w.kept, err = o.newKept(ctx, shard, extended, before); err != nil {
+		return outcome, err
+	}
 	if outcome, err = w.write(ctx, r.journal); err != nil {
 		return outcome, err
 	}

@@ -19,6 +19,7 @@ type writer struct {
 	o       Options
 	tasks   planning.Tasks
 	base    *base // nil: nothing is extended
+	kept    *kept // nil: no workspaces
 	table   *shards.TableWriter[formats.Trajectory]
 	skip    bool // missing attempts become skipped rows
 	outcome shards.Outcome
@@ -89,6 +90,11 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 		if w.base != nil {
 			w.outcome.Facts[factAdded]++
 			w.outcome.Facts[factAddedFailed] += float64(lost(rows[k]))
+		}
+	}
+	for k := range rows {
+		if err := w.kept.add(ctx, &rows[k]); err != nil {
+			return err
 		}
 	}
 	if len(rows) > 1 && formats.MixedPrompts(rows, new(uint64)) {

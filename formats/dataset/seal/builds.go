@@ -33,6 +33,10 @@ func (r Build) Record(shard int) string  { return fmt.Sprintf("%sshard-%d.json",
 func (r Build) Journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.Home(), shard) }
 func (r Build) Calls(shard int) string   { return fmt.Sprintf("%sjournal-%d-calls/", r.Home(), shard) }
 
+func (r Build) Workspaces(shard int) string {
+	return fmt.Sprintf("%sjournal-%d-workspaces/", r.Home(), shard)
+}
+
 // Part returns the name of a part. Its last eight digits are a digest of the
 // run and the content, so that a name is never used again in another run.
 func (r Build) Part(table string, shard, seq int, digest string) string {
@@ -79,7 +83,7 @@ func recordOf(r Build, file string) (shard int, ok bool) {
 func inJournal(key string) (is, ofRows bool) {
 	_, file, ok := buildOf(key)
 	is = ok && strings.HasPrefix(file, "journal-")
-	return is, is && !strings.Contains(file, "-calls/")
+	return is, is && !strings.Contains(file, "-calls/") && !strings.Contains(file, "-workspaces/")
 }
 
 func missing(have map[int]bool, of int) (out []int) {

@@ -183,6 +183,11 @@ func (s *Shard) Calls() journals.Place {
 	return journals.Place{Bucket: s.bucket, Folder: s.build.Calls(s.shard), Secrets: s.secrets}
 }
 
+// Workspaces returns where the archives of what attempts left are kept until they are in a part.
+func (s *Shard) Workspaces() journals.Place {
+	return journals.Place{Bucket: s.bucket, Folder: s.build.Workspaces(s.shard)}
+}
+
 // Lease returns the object by which the shard's writers agree which one writes. It does not
 // decide rows: whichever writes, the first record wins. Sealing the dataset removes it.
 func (s *Shard) Lease() lease.Object {

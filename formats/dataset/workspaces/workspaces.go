@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -23,7 +24,7 @@ import (
 type Workspace = formats.Workspace
 
 // Running begins what Workspace.LeftOut says of a program.
-const Running = "a process that was running: "
+const Running = workspace.Running
 
 // KeyName is the name of Workspace.Key in a row's metadata.
 const KeyName = "workspace_digest"

@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,7 @@ func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File
 	}
 	// It is the first process that programs see, with the variables that it was started with.
 	return exited(ctx, process.Program{Words: append([]string{"env", "-i", program, "--args", "3", "--"}, e.Words...),
-		Files: append([]*os.File{options}, files...), Stdout: e.Output, Stderr: e.Output})
+		Files: append([]*os.File{options}, files...), Stdout: e.Output, Stderr: cmp.Or(e.Errors, e.Output)})
 }
 
 // unnamed returns a file without a name that holds text: options hold the values of
@@ -204,6 +205,11 @@ func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) err
 		err = fmt.Errorf("tar ended with %d", code)
 	}
 	return err
+}
+
+func (b *bwrap) Origin(_ context.Context, name string) (kind, image string, folders []string, err error) {
+	c, err := b.box(name)
+	return "bwrap", "", []string{c.Workdir, "/root", "/tmp"}, err
 }
 
 func (b *bwrap) Remove(_ context.Context, names ...string) error {

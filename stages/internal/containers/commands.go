@@ -2,6 +2,7 @@ package containers
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return exited(ctx, process.Program{Words: slices.Concat(c, words, file, []string{name}, e.Words), Stdout: e.Output, Stderr: e.Output})
+	return exited(ctx, process.Program{Words: slices.Concat(c, words, file, []string{name}, e.Words), Stdout: e.Output, Stderr: cmp.Or(e.Errors, e.Output)})
 }
 
 // exited runs a program and returns its exit code.
@@ -165,6 +166,14 @@ func (c commands) Changed(ctx context.Context, name string, to Changes) error {
 		}
 	}
 	return lines.Err()
+}
+
+func (c commands) Origin(ctx context.Context, name string) (kind, image string, folders []string, err error) {
+	if kind = c[0]; len(c) > 1 || kind != "podman" && kind != "docker" {
+		kind = "command"
+	}
+	image, err = c.output(ctx, "inspect", "--format", "{{.Image}}", name)
+	return kind, "sha256:" + strings.TrimPrefix(image, "sha256:"), []string{"/"}, err
 }
 
 func (c commands) Remove(ctx context.Context, names ...string) error {

@@ -30,6 +30,9 @@ type Runtime interface {
 	Again(ctx context.Context, name string) error
 	// Changed tells where a container's files are not the image's.
 	Changed(ctx context.Context, name string, to Changes) error
+	// Origin says which kind of runtime made a container, the id of its image ("" for none), and the folders that
+	// hold the files of its own.
+	Origin(ctx context.Context, name string) (kind, image string, folders []string, err error)
 	// Remove removes containers, whatever runs in them, and forgets those that are gone.
 	Remove(ctx context.Context, names ...string) error
 	// Labelled returns the containers that have a label, and its value, which has
@@ -73,4 +76,5 @@ type Exec struct {
 	Workdir string   // "": the container's
 	Dir     string   // of this machine, for files that only the runtime reads
 	Output  io.Writer
+	Errors  io.Writer // standard error; nil: it goes to Output
 }

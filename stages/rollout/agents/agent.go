@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
@@ -47,6 +48,8 @@ type Description struct {
 	// source of the attempts is damaged or cannot be read.
 	Stored func(ctx context.Context, a Attempt) (formats.Trajectory, error)
 
+	Workspaces bool // it can call Attempt.Keep
+
 	// Paid says that stored attempts call a model now: budgets count the usage in their
 	// rows, and the run ends when the first attempts all fail.
 	Paid bool
@@ -71,6 +74,10 @@ type Attempt struct {
 	// Work is the path of a folder for the attempt's files, the same when it is started again
 	// after a crash. WorkIn makes it.
 	Work string
+
+	// Keep keeps what the attempt changed in its container, before the row that names it; nil: it is not wanted.
+	// It is durable when Keep returns.
+	Keep func(ctx context.Context, w formats.Workspace, archive io.Reader) error
 
 	// HTTP reaches BaseURL without a connection, for agents whose calls are
 	// made in this process; nil: only BaseURL's server does.

@@ -40,6 +40,8 @@ type Setup struct {
 	TrainAlternatives bool     // answers that were not chosen stay in the tree
 	TrainAuxiliary    bool     // auxiliary calls train too (see tree.Auxiliary)
 
+	KeepWorkspace bool // attempts keep what they changed in their containers
+
 	// Lookup reads an environment variable of this process; nil: os.LookupEnv.
 	Lookup func(name string) (value string, ok bool)
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/stages/internal/containers"
@@ -65,6 +66,11 @@ type Box struct {
 	Printed process.Head // by the tests
 
 	before containers.Processes // that ran before the work began
+
+	origin   formats.Workspace // see List
+	folders  []string          // of the workspace
+	unlisted error
+	blind    bool // the container has no shell that tells what runs
 }
 
 // logs are the folders below /logs, the first to be kept first.

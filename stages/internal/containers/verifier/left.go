@@ -24,7 +24,8 @@ func (b *Box) running(ctx context.Context) (containers.Processes, error) {
 		return left, nil
 	}
 	out := &process.Head{Limit: containers.Printed}
-	_, err := b.Exec(ctx, removeTime, containers.Exec{Words: []string{"sh", "-c", containers.List}, User: "0", Output: out})
+	code, err := b.Exec(ctx, removeTime, containers.Exec{Words: []string{"sh", "-c", containers.List}, User: "0", Output: out})
+	b.blind = code >= 125 // sh itself did not start
 	return containers.ReadProcesses(out.String()), err
 }
 
@@ -64,8 +65,11 @@ func (b *Box) leftRunning(ctx context.Context) (left []string, err error) {
 
 // settle ends what the agent left running, so that only the tests write the reward, and
 // returns what that was. Nothing runs while files are counted.
-func (b *Box) settle(ctx context.Context) (left []string, notes map[string]float64, err error) {
+func (b *Box) settle(ctx context.Context, keep func(left []string) error) (left []string, notes map[string]float64, err error) {
 	if left, err = b.leftRunning(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := keep(left); err != nil { // now: without a shell, the container does not start again
 		return nil, nil, err
 	}
 	notes = map[string]float64{}

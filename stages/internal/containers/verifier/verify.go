@@ -24,10 +24,10 @@ type Verdict struct {
 	Rewards map[string]float64 // all, by name
 }
 
-// Verify ends what the agent left and judges what it did. Among the rewards are facts about
-// the container.
-func (b *Box) Verify(ctx context.Context) (Verdict, error) {
-	left, notes, err := b.settle(ctx)
+// Verify calls keep with the programs that the agent left, ends them, and judges what it did. Among the rewards are
+// facts about the container.
+func (b *Box) Verify(ctx context.Context, keep func(left []string) error) (Verdict, error) {
+	left, notes, err := b.settle(ctx, keep)
 	if err != nil {
 		return Verdict{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
@@ -92,8 +93,11 @@ func (a *agent) in(ctx context.Context, at agents.Attempt, work func(*box) (agen
 		return result, failed(ctx, outcomes.FailStart, err)
 	}
 	b := &box{started, a}
+	if at.Keep != nil {
+		b.List(ctx)
+	}
 	if result, err = work(b); err == nil {
-		result, err = b.verify(ctx, result)
+		result, err = b.verify(ctx, result, at.Keep)
 	}
 	if ctx.Err() == nil {
 		result.Artifacts = b.Artifacts(ctx)
@@ -101,14 +105,23 @@ func (a *agent) in(ctx context.Context, at agents.Attempt, work func(*box) (agen
 	return result, err
 }
 
-// verify runs the tests and adds their rewards to what the harness left.
-func (b *box) verify(ctx context.Context, result agents.Result) (agents.Result, error) {
-	v, err := b.Verify(ctx)
+// verify keeps the workspace, runs the tests and adds their rewards to what the harness left. A workspace that was
+// kept is named also when the tests fail: others may judge it.
+func (b *box) verify(ctx context.Context, result agents.Result, keep verifier.Keeper) (agents.Result, error) {
+	facts := map[string]string{"task_digest": b.Task.Digest}
+	v, err := b.Verify(ctx, func(left []string) (err error) {
+		if keep != nil {
+			facts[workspaces.KeyName], err = b.Pack(ctx, left, keep)
+		}
+		return err
+	})
 	if err != nil {
-		return agents.Result{}, failed(ctx, outcomes.FailVerifier, fmt.Errorf("the verifier: %w", err))
+		result, err = agents.Result{}, failed(ctx, outcomes.FailVerifier, fmt.Errorf("the verifier: %w", err))
 	}
 	result.Reward, result.Rewards = v.Reward, v.Rewards
-	result.Metadata, err = json.Marshal(map[string]string{"task_digest": b.Task.Digest})
+	if err == nil || facts[workspaces.KeyName] != "" {
+		result.Metadata, _ = json.Marshal(facts) // of texts
+	}
 	return result, err
 }
 

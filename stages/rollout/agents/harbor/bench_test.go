@@ -29,8 +29,11 @@ func (*instant) Image(context.Context, string, string) error                 { r
 func (*instant) Remove(context.Context, ...string) error                     { return nil }
 func (*instant) Labelled(context.Context, string) (map[string]string, error) { return nil, nil }
 
-func (*instant) Stop(context.Context, string) error                        { return nil }
-func (*instant) Again(context.Context, string) error                       { return nil }
+func (*instant) Stop(context.Context, string) error  { return nil }
+func (*instant) Again(context.Context, string) error { return nil }
+func (*instant) Origin(context.Context, string) (string, string, []string, error) {
+	return "", "", nil, nil
+}
 func (*instant) Changed(context.Context, string, containers.Changes) error { return nil }
 
 func (i *instant) Start(_ context.Context, c containers.Container) error {

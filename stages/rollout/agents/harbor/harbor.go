@@ -90,7 +90,7 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 	if err := a.readSetup(ctx); err != nil {
 		return nil, err
 	}
-	if a.Relay, err = containers.RelayBinary("use --harness " + Shell + ", or Linux"); err != nil && s.Harness != Shell {
+	if a.Relay, err = containers.RelayBinary("use --harness " + Shell + ", or Linux"); err != nil && (s.Harness != Shell || set.KeepWorkspace) {
 		return nil, usage(err)
 	}
 	if a.Machine, err = containers.Open(ctx, s.Runtime); err != nil {
@@ -134,5 +134,5 @@ func (a *agent) Describe() agents.Description {
 	if len(a.Variables) > 0 {
 		params["task_env"] = a.Variables.Params()
 	}
-	return agents.Description{Kind: "harbor", Params: params, Files: a.files}
+	return agents.Description{Kind: "harbor", Params: params, Files: a.files, Workspaces: true}
 }

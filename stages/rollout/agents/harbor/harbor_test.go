@@ -23,6 +23,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/internal/containers"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -38,6 +39,9 @@ const testImage = "localhost/rollmill-test:base"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == RelayCommand {
 		os.Exit(Relay(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == workspace.Command {
+		os.Exit(workspace.Main(os.Args[2:]))
 	}
 	os.Setenv("CONTAINERS_CONF", root("containers.conf"))
 	os.Setenv("BUILDAH_ISOLATION", "chroot")
