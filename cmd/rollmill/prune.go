@@ -60,6 +60,7 @@ func (o *pruneSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&o.Drop, "drop", "remove the datasets of this `STAGE` from other epochs: rollout, score, group or curate").
 		DefaultShown("rollout")
 	d.Duration(&o.Grace, "grace", "keep leftovers, and folders that a command began to write, for `TIME`")
+	d.Bool(&o.Workspaces, "workspaces", "remove what rollout --keep-workspace kept of attempts, and keep their rows")
 	d.Bool(&o.Apply, "apply", "remove, instead of printing what would be removed")
 	d.Bool(&o.Force, "force",
 		"also remove datasets that others are based on or that curate or submit has not read, and what other commands began")

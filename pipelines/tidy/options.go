@@ -26,6 +26,8 @@ type PruneOptions struct {
 	KeepEvery  int // those that it divides
 	KeepBest   int // those with the best rewards
 
+	Workspaces bool // remove the workspaces of all rollouts, and keep their rows
+
 	Drop  []string      // the stages whose datasets an old epoch loses; see Stages
 	Grace time.Duration // what was written later, by the store's clock, stays
 	Force bool          // remove what is protected for a reason that Kept.Forced names

@@ -32,6 +32,7 @@ const (
 	whatLeft    = "left by killed commands or by compact"
 	whatBegun   = "begun by another command"
 	whatTemp    = "temporary files"
+	whatSpaces  = "workspaces of attempts"
 )
 
 // Kept is something that a rule would remove but that is protected.

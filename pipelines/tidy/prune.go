@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -24,6 +26,9 @@ func Look(ctx context.Context, o PruneOptions) (*Plan, error) {
 	p := &Plan{Root: storage.Redact(o.Root), Removed: []Item{}, Kept: []Kept{}, Problems: r.problems, denied: r.denied}
 	p.leftovers(o, r)
 	p.datasets(o, r, keep)
+	if o.Workspaces {
+		p.workspaces(o, r)
+	}
 	p.temporary(r)
 	p.note(o, r)
 	for _, i := range p.Removed {
@@ -54,6 +59,26 @@ func (p *Plan) leftovers(o PruneOptions, r *root) {
 			begun.Files = 0
 		}
 		p.add(rest, left, begun)
+	}
+}
+
+// workspaces adds those of the datasets that stay.
+func (p *Plan) workspaces(o PruneOptions, r *root) {
+	for _, f := range r.folders {
+		uri := storage.Redact(f.uri)
+		if f.Manifest == nil || slices.ContainsFunc(p.Removed, func(i Item) bool { return i.URI == uri && i.What == whatDataset }) {
+			continue
+		}
+		parts := slices.DeleteFunc(slices.Clone(f.Objects), func(x storage.Object) bool {
+			return !slices.ContainsFunc(f.Manifest.PartsOf(schema.TableWorkspaces), func(p manifest.Part) bool { return p.Name == x.Key })
+		})
+		if len(parts) > 0 && r.busy(o, f) {
+			p.keep(f, "a command is writing there", false)
+			continue
+		}
+		i := item(f.uri, whatSpaces, "--workspaces: the rows stay", parts)
+		i.remove = func(ctx context.Context) error { return f.RemoveWorkspaces(ctx, parts, r.now) }
+		p.add(i)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -151,6 +153,22 @@ func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
 		return err
 	}
 	return left.bucket.DeleteAll(ctx, left.Rest)
+}
+
+// RemoveWorkspaces removes the workspaces of the dataset that Survey found, and nothing else: first the manifest says
+// so, as of a compaction to no parts, then the parts are removed. After a crash in between, Survey finds these.
+func (f *Folder) RemoveWorkspaces(ctx context.Context, parts []storage.Object, now time.Time) error {
+	m, c := *f.Manifest, manifest.Compacted{At: now.UTC()}
+	if m.Compacted != nil {
+		c = *m.Compacted
+	}
+	c.Tables = maps.Clone(c.Tables)
+	c.SetParts(schema.TableWorkspaces, []manifest.Part{})
+	m.Format, m.Compacted = manifest.CompactedFormat, &c
+	if err := f.bucket.Swap(ctx, manifest.FileName, f.now.Raw, m.Encode()); err != nil {
+		return err
+	}
+	return f.bucket.DeleteAll(ctx, parts)
 }
 
 // splitCompacted splits the parts that compactions left, or are writing, into those that

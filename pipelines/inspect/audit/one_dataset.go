@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
+	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -19,7 +20,7 @@ import (
 func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
 	var damage error
 	if a.wants(checkDamage) {
-		damage = dataset.Verify(ctx, d)
+		damage = cmp.Or(dataset.Verify(ctx, d), workspaces.Check(ctx, d))
 	}
 	if damage != nil && !errors.Is(damage, fault.ErrInvalid) {
 		return damage
