@@ -30,6 +30,7 @@ var notURIs = map[string]string{
 
 	"formats/dataset/runroot/run_id.go":               "keys of a bucket",
 	"formats/dataset/seal/not_found.go":               "keys of a bucket, and names from storage.Split",
+	"formats/workspace":                               "paths in a container",
 	"formats/dataset/reader.go":                       "names of parts in a manifest",
 	"formats/dataset/seal/record_lists.go":            "keys of a bucket",
 	"formats/dataset/seal/underway.go":                "keys of a bucket",

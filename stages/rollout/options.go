@@ -237,7 +237,8 @@ func (o *Options) MakeAgent(ctx context.Context, client agents.Client, lookup fu
 		o.Agent, err = settings.Agent(ctx,
 			agents.Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
 				NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish,
-				TrainAlternatives: o.Alternatives == TrainAlternatives, TrainAuxiliary: o.Auxiliary == tree.AuxiliaryTrain, Lookup: lookup, KeepWorkspace: o.KeepWorkspace})
+				TrainAlternatives: o.Alternatives == TrainAlternatives, TrainAuxiliary: o.Auxiliary == tree.AuxiliaryTrain,
+				Lookup: lookup, KeepWorkspace: o.KeepWorkspace})
 	}
 	return err
 }

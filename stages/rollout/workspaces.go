@@ -3,12 +3,10 @@ package rollout
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/klauspost/compress/zstd"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -16,58 +14,19 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // pieceBytes is the size of a piece before it is base64: 4 MiB then.
 const pieceBytes = 3 << 20
 
-// keepWorkspace makes a workspace durable: first its archive, under its digest, then what the row names by its
-// key. What a process that died has left of it is the same, and stays.
+// keepWorkspace makes a workspace durable.
 func (r *runner) keepWorkspace(ctx context.Context, w formats.Workspace, archive io.Reader) error {
-	at := r.shard.Workspaces()
-	err := storeArchive(ctx, at, w, archive)
-	if err == nil {
-		text, _ := json.Marshal(w) // of texts and numbers
-		if err = at.Bucket.Create(ctx, at.Folder+w.Key()+".json", text); errors.Is(err, storage.ErrExist) {
-			err = nil
-		}
-	}
+	err := workspaces.Store(ctx, r.shard.Workspaces(), w, archive)
 	if err != nil {
 		r.stop(fmt.Errorf("rollout: keeping a workspace: %w", err))
 	}
 	return err
-}
-
-func storeArchive(ctx context.Context, at journals.Place, w formats.Workspace, archive io.Reader) error {
-	key := archiveKey(at, w)
-	if w.Digest == "" {
-		return nil
-	}
-	if _, err := at.Bucket.Stat(ctx, key); !errors.Is(err, storage.ErrNotExist) {
-		return err
-	}
-	draft, err := at.Bucket.Draft(ctx)
-	if err != nil {
-		return err
-	}
-	defer draft.Discard()
-	out, err := zstd.NewWriter(draft, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(out, archive); errors.Join(err, out.Close()) != nil {
-		return err
-	}
-	if err = draft.Create(ctx, key); errors.Is(err, storage.ErrExist) {
-		err = nil
-	}
-	return err
-}
-
-func archiveKey(at journals.Place, w formats.Workspace) string {
-	return at.Folder + w.Digest + ".tar.zst"
 }
 
 // kept writes the table of workspaces. A nil one writes nothing.
@@ -104,23 +63,22 @@ func (k *kept) add(ctx context.Context, t *formats.Trajectory) error {
 	if k == nil || key == "" {
 		return nil
 	}
-	var w formats.Workspace
-	text, err := k.at.Bucket.ReadLimited(ctx, k.at.Folder+key+".json", 1<<20)
-	if errors.Is(err, storage.ErrNotExist) { // the row was carried over
-		return k.copy(ctx, t.TrajectoryID)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &w)
-	}
-	if err != nil || w.Digest == "" {
-		return errors.Join(err, k.write(ctx, t.TrajectoryID, w, nil))
-	}
-	src, err := k.at.Bucket.Open(ctx, archiveKey(k.at, w))
+	w, archive, err := workspaces.Stored(ctx, k.at, key)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	return k.write(ctx, t.TrajectoryID, w, io.NewSectionReader(src, 0, src.Size()))
+	if archive == nil { // the row was carried over
+		if !k.has(t.TrajectoryID) {
+			return fault.Invalid(k.at.Bucket.URI(), "make the attempt again: --overwrite", nil, "the workspace of trajectory %q is gone", t.TrajectoryID)
+		}
+		return k.copy(ctx, t.TrajectoryID)
+	}
+	defer archive.Close()
+	return k.write(ctx, t.TrajectoryID, w, archive)
+}
+
+func (k *kept) has(id string) bool {
+	return slices.ContainsFunc(k.older, func(s *workspaces.Dataset) bool { _, ok := s.Of(id); return ok })
 }
 
 // copy writes the workspace that an older row has, if it has one.
