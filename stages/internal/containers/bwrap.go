@@ -147,7 +147,7 @@ func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File
 		name, value, _ := strings.Cut(variable, "=")
 		words = append(words, "--setenv", name, value)
 	}
-	if slices.ContainsFunc(words, func(o string) bool { return strings.Contains(o, "\x00") }) { // the rest would be another option
+	if slices.ContainsFunc(words, func(o string) bool { return strings.Contains(o, "\x00") }) { // more options
 		return 0, errors.New("a folder or the value of a variable has the character NUL")
 	}
 	options, err := unnamed(e.Dir, []byte(strings.Join(words, "\x00")+"\x00"))

@@ -49,7 +49,7 @@ func (c commands) Image(ctx context.Context, image, folder string) error {
 }
 
 func (c commands) Start(ctx context.Context, b Container) error {
-	words := []string{"run", "--detach", "--stop-timeout", "0", "--name", b.Name, "--pids-limit", strconv.Itoa(b.Processes)}
+	words := []string{"run", "--detach", "--stop-timeout", "0", "--name", b.Name, "--pids-limit", fmt.Sprint(b.Processes)}
 	add := func(given bool, more ...string) {
 		if given {
 			words = append(words, more...)
@@ -87,7 +87,7 @@ func envFile(dir string, env []string) (words []string, remove func(), err error
 		return nil, func() {}, err
 	}
 	for _, variable := range env {
-		if name, value, _ := strings.Cut(variable, "="); strings.ContainsAny(value, "\n\r\x00") { // the rest would be another variable
+		if name, value, _ := strings.Cut(variable, "="); strings.ContainsAny(value, "\n\r\x00") {
 			err = errors.Join(err, fmt.Errorf("variable %s has several lines, which the runtime's --env-file cannot hold: leave it out, or encode it", name))
 		}
 		_, failed := fmt.Fprintln(f, variable)
@@ -155,7 +155,8 @@ func (c commands) Changed(ctx context.Context, name string, to Changes) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		write.CloseWithError(runQuoted(ctx, process.Program{Words: slices.Concat(c, []string{"diff", name}), Stdout: write}))
+		p := process.Program{Words: slices.Concat(c, []string{"diff", name}), Stdout: write}
+		write.CloseWithError(runQuoted(ctx, p))
 	}()
 	lines := bufio.NewScanner(read)
 	for lines.Scan() {

@@ -40,7 +40,8 @@ func Open(ctx context.Context, text string) (*Machine, error) {
 		return nil, err
 	}
 	if _, err := r.Found(ctx); err != nil {
-		return nil, fault.Errorf(fault.Usage, "install podman or docker, or name a program: 'command: WORDS'", "runtime %s: %w", text, err)
+		const hint = "install podman or docker, or name a program: 'command: WORDS'"
+		return nil, fault.Errorf(fault.Usage, hint, "runtime %s: %w", text, err)
 	}
 	m := &Machine{Runtime: r, room: memoryMB(), starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
 	if m.host, err = os.Hostname(); err != nil {

@@ -26,7 +26,8 @@ func ReadProcesses(text string) Processes {
 		}
 		fields := strings.Fields(more[end+2:])
 		name := strings.ToValidUTF8(more[:end], "?")
-		if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" || name == "exe" || strings.HasPrefix(name, "runc:") { // the runtime on its way in
+		runtime := name == "exe" || strings.HasPrefix(name, "runc:") // on its way in
+		if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" || runtime {
 			continue
 		}
 		above[id], of[id] = fields[1], id+" "+fields[19]

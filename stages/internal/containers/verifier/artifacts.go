@@ -92,7 +92,7 @@ func (b *Box) copied(ctx context.Context, k *kept, from string) error {
 			return err
 		}
 		if h.Typeflag == tar.TypeReg {
-			_, below, _ := strings.Cut(path.Clean(h.Name), "/") // a link that the path is has the name of what it leads to
+			_, below, _ := strings.Cut(path.Clean(h.Name), "/") // a link has the name of what it leads to
 			if err := k.Add(path.Join(from, below), h.Size, archive); err != nil {
 				return err
 			}

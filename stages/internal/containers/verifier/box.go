@@ -95,8 +95,9 @@ func (s *Tasks) Start(ctx context.Context, t harbor.Task, image, trajectory stri
 	if err != nil {
 		return b, err
 	}
-	err = s.Machine.Start(ctx, trajectory, containers.Container{Name: b.Name, Image: image, Dir: b.Dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
-		CPUs: e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork, Network: e.Network})
+	err = s.Machine.Start(ctx, trajectory, containers.Container{Name: b.Name, Image: image, Dir: b.Dir, Mounts: mounts,
+		Env: env, Workdir: e.Workdir, CPUs: e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses,
+		NoNetwork: e.NoNetwork, Network: e.Network})
 	if err != nil {
 		return b, err
 	}
