@@ -51,12 +51,12 @@ type auditSettings struct {
 func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Source)
 	d.Heading(plugin.Input)
-	d.Strings(&o.HeldOut.URIs, "held-out", "report what is trained on of the rollout, import or task file at this `URI`; examples "+
-		"of the run's own validation are always checked")
-	d.Int(&o.HeldOut.Ngrams, "held-out-ngrams", "report rows that share `N` words in a row with a held-out text; 13 is usual").
+	held := &o.HeldOut
+	d.Strings(&held.URIs, "held-out", "report what is trained on of the rollout, import or task file at this `URI`; "+
+		"examples of the run's own validation are always checked")
+	d.Int(&held.Ngrams, "held-out-ngrams", "report rows that share `N` words in a row with a held-out text; 13 is usual").
 		DefaultShown("not compared")
-	d.Strings(&o.HeldOut.Fields, "held-out-field", "compare this `FIELD` of what is held out, example.NAME or messages.ROLE").
-		DefaultShown("all")
+	d.Strings(&held.Fields, "held-out-field", "compare this held-out `FIELD`, example.NAME or messages.ROLE").DefaultShown("all")
 	d.String(&o.Mismatch, "mismatch", "compare the recorded log probabilities with those that the reward `NAME`, a teacher with the "+
 		"policy's own weights, gave the same tokens")
 	d.String(&o.Against, "against", "compare the rollout or import at --in with the dataset at this `URI`, another program's record of the same attempts, "+

@@ -23,7 +23,7 @@ func inputs(ctx context.Context, d *dataset.Dataset) (map[string][]stages.Input,
 				return nil, err
 			}
 			if _ = file.Close(); digest != r.Digest {
-				return nil, fault.Invalid(storage.Redact(uri), "", nil, "it has changed since it was held out of %q", d.URI())
+				return nil, fault.Invalid(storage.Redact(uri), "", nil, "it has changed since it was held out")
 			}
 			out[r.Role] = append(out[r.Role], stages.Input{URI: uri})
 		}

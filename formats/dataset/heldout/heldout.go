@@ -75,7 +75,7 @@ var Columns = []string{"trajectory_id", "example_id", "example", "messages.role"
 // Open reads what is held out; nil if the options name nothing. A URI that holds nothing out is an error.
 func Open(ctx context.Context, o Options) (*Set, error) {
 	if o.Ngrams < 0 || o.Ngrams == 0 && len(o.Fields) > 0 || o.Ngrams > 0 && len(o.URIs)+len(o.More) == 0 {
-		return nil, fault.Errorf(fault.Usage, "give URIs and a number of words, 13 is usual", "%s-ngrams: no words to compare", o.Flag)
+		return nil, fault.Errorf(fault.Usage, "give URIs and 13, as is usual", "%s-ngrams: no words to compare", o.Flag)
 	}
 	s := &Set{Options: o, secrets: secret.From(ctx), index: index{n: o.Ngrams, seen: map[xxh3.Uint128]bool{}},
 		short: map[string]int64{}, ids: map[string]bool{},
@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 		}
 		if s.rows == rows || o.Ngrams > 0 && s.long == long {
 			return nil, fault.Invalid(storage.Redact(uri), "name examples, and for short texts fewer words", nil,
-				"nothing is held out by %d rows with an id or content, and %d texts of enough words", s.rows-rows, s.long-long)
+				"nothing is held out by %d rows with an id or content, and %d long texts", s.rows-rows, s.long-long)
 		}
 	}
 	for _, d := range o.More {
@@ -173,10 +173,10 @@ func (s *Set) learn(row int64, t *formats.Trajectory) {
 		s.rows++
 	}
 	if key, ok := asked(t); ok {
-		if was, again := s.questions[key]; !again {
-			s.questions[key] = strings.Clone(t.ExampleID)
-		} else if was != t.ExampleID {
+		if was, again := s.questions[key]; again && was != t.ExampleID {
 			s.questions[key] = ""
+		} else {
+			s.questions[key] = strings.Clone(t.ExampleID)
 		}
 	}
 	s.each(t, func(field, words string, sampled bool) {
@@ -228,7 +228,7 @@ func asked(t *formats.Trajectory) (xxh3.Uint128, bool) {
 	return xxh3.HashString128(text), len(text) >= 24
 }
 
-// each calls f with the texts of a row, if they are compared. They have no secrets: part of one would not be recognized.
+// each calls f with the texts of a row, if they are compared, without secrets: part of one would not be recognized.
 func (s *Set) each(t *formats.Trajectory, f func(field, text string, sampled bool)) {
 	if s.Ngrams == 0 {
 		return

@@ -138,6 +138,6 @@ func (x *index) hit(field, text string) *Hit {
 }
 
 // around returns a part of a text in brackets, and some text on both sides.
-func around(text string, start, end int) string {
-	return excerpt.End(text[:start], 25) + "[" + excerpt.Start(text[start:end], 120) + "]" + excerpt.Start(text[end:], 25)
+func around(text string, from, to int) string {
+	return excerpt.End(text[:from], 25) + "[" + excerpt.Start(text[from:to], 120) + "]" + excerpt.Start(text[to:], 25)
 }

@@ -75,11 +75,13 @@ func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldout.
 		if hit != nil && hit.Words != "" {
 			key := xxh3.HashString(hit.Words)
 			if counts[key]++; counts[key] > 1 && counts[key] > most {
-				most, what = counts[key], fmt.Sprintf("rows have words of a held-out text, %d of them %q", counts[key], hit.Words)
+				most = counts[key]
+				what = fmt.Sprintf("rows have words of a held-out text, %d of them %q", most, hit.Words)
 			}
 			words.Add(at, "", "%s", hit.Text)
 			if n := len(words.First); int64(n) == words.N {
-				words.First[n-1].Other = new(validate.PlaceOf(hit.HeldRow, "", held.Sources[hit.Source]+": "+hit.HeldText))
+				other := validate.PlaceOf(hit.HeldRow, "", held.Sources[hit.Source]+": "+hit.HeldText)
+				words.First[n-1].Other = &other
 			}
 		}
 		if again {

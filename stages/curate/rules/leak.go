@@ -21,7 +21,7 @@ type LeakSettings struct{ heldout.Options }
 
 // Declare declares the settings. What the URIs hold is part of the identity as inputs.
 func (s *LeakSettings) Declare(d *plugin.Declarer) {
-	d.Strings(&s.URIs, "holdout", "do not train on examples of the rollout, import or task file at this `URI`").In(plugin.Input)
+	d.Strings(&s.URIs, "holdout", "do not train on examples of this `URI`: a rollout, import or task file").In(plugin.Input)
 	d.Int(&s.Ngrams, "holdout-ngrams", "drop rows that share `N` words in a row with a text of --holdout; 13 is usual").
 		DefaultShown("not compared").ID("holdout-ngrams")
 	d.Strings(&s.Fields, "holdout-field", "compare this `FIELD` of --holdout, example.NAME or messages.ROLE").
