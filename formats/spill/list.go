@@ -1,42 +1,26 @@
 package spill
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
-	"io"
 	"iter"
 )
 
 // List keeps records in the order in which they were added. They can be read any number of times.
 type List struct {
-	memory int64
-	file   file
-	tail   []byte // the records added last
+	sorter *Sorter // by number
 	n      int
 }
 
 // NewList returns a list that spills to dir ("": the system's) what exceeds
 // about so many bytes of memory. It must be closed.
-func NewList(dir string, memory int64) *List {
-	return &List{memory: memory, file: file{dir: dir}}
-}
+func NewList(dir string, memory int64) *List { return &List{sorter: New(dir, memory)} }
 
 // Add copies a record.
 func (l *List) Add(record []byte) error {
-	if len(l.tail) > 0 && int64(len(l.tail)+len(record)) > l.memory {
-		if err := l.file.append(func(w io.Writer) error { _, err := w.Write(l.tail); return err }); err != nil {
-			return err
-		}
-		l.tail = l.tail[:0]
-	}
-	l.tail = binary.AppendUvarint(append(l.tail, 0), uint64(len(record))) // as a run: there is no key
-	l.tail = append(l.tail, record...)
 	l.n++
-	return nil
+	return l.sorter.Add(Key(nil, uint64(l.n)), record)
 }
 
 // Len is the number of records.
@@ -45,10 +29,8 @@ func (l *List) Len() int { return l.n }
 // All yields every record; one is valid until the next. No record may be added meanwhile.
 func (l *List) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		r := run{from: bufio.NewReader(io.MultiReader(l.file.reader(span{0, l.file.size}), bytes.NewReader(l.tail)))}
-		for {
-			err := r.next()
-			if errors.Is(err, io.EOF) || !yield(r.Value, err) || err != nil {
+		for r, err := range l.sorter.Sorted() {
+			if !yield(r.Value, err) {
 				return
 			}
 		}
@@ -79,7 +61,4 @@ func (l *List) SortBy(ctx context.Context, places *Sorter, key int, to *Sorter) 
 }
 
 // Close removes the file.
-func (l *List) Close() error {
-	l.tail = nil
-	return l.file.Close()
-}
+func (l *List) Close() error { return l.sorter.Close() }

@@ -72,9 +72,6 @@ func (s *Sorter) grow(need int) []byte {
 }
 
 func prefix(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
 	var b [8]byte
 	copy(b[:], key)
 	return binary.BigEndian.Uint64(b[:])

@@ -39,22 +39,21 @@ func saysOfAll(t *formats.Trajectory) (out [len(ofAll)][]byte) {
 
 // agree sets what all calls that say it say equally, and returns what they contradict each other in.
 func (b *builder) agree(t *formats.Trajectory) (differ []string) {
-	says := make([][len(ofAll)][]byte, len(b.of.Calls))
-	for k, c := range b.of.Calls {
+	for _, c := range b.of.Calls {
 		row := &c.Item.Row
 		t.Reward, t.ExampleID = cmp.Or(t.Reward, row.Reward), cmp.Or(t.ExampleID, row.ExampleID)
 		t.Example = cmp.Or(t.Example, row.Example)
 		if len(t.Rewards) == 0 {
 			t.Rewards = row.Rewards
 		}
-		says[k] = saysOfAll(row)
 	}
 	for i, first := range saysOfAll(t) {
-		for k := range says {
-			if v := says[k][i]; len(v) > 0 && string(v) != string(first) {
-				differ = append(differ, strings.ReplaceAll(ofAll[i], "_", " "))
-				break
-			}
+		other := func(c *Call) bool {
+			v := saysOfAll(&c.Item.Row)[i]
+			return len(v) > 0 && string(v) != string(first)
+		}
+		if slices.ContainsFunc(b.of.Calls, other) {
+			differ = append(differ, strings.ReplaceAll(ofAll[i], "_", " "))
 		}
 	}
 	if slices.Contains(differ, "reward") || slices.Contains(differ, "rewards") {
