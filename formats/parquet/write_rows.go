@@ -129,6 +129,9 @@ func (w *Writer[T]) add(rows []T, first bool) error {
 	g.rows += int64(len(rows))
 	g.bytes += total
 	return endPages(g.chunks, func(c *chunk) bool {
+		if !first && len(c.defs) >= pageBytes/4 { // nulls have no size
+			return true
+		}
 		if c.heavy { // the rest of a split group must not be joined with the next
 			return c.size >= joinPage || w.sizes[c.Node.Leaf] > splitPage
 		}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 )
@@ -12,8 +13,11 @@ func CollectEarly() { debug.SetGCPercent(50) }
 
 // CollectLate makes the garbage collector run later, for commands that allocate much more than
 // they keep: memory that is never touched, and so takes none, counts as memory in use until the
-// returned function is called. Peak memory grows by as much.
+// returned function is called. Peak memory grows by as much, but with garbage hardly beyond 1 GiB.
 func CollectLate(bytes int) (end func()) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // else the user has set it
+		debug.SetMemoryLimit(850 << 20)
+	}
 	untouched := make([]byte, bytes)
 	return func() { runtime.KeepAlive(untouched) }
 }
