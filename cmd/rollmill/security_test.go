@@ -20,6 +20,7 @@ var strangers = map[string]string{
 	"Where the task or `--keep-processes`": "TestServers TestBwrapServers",
 	"An agent that may change":             "TestTampered TestBwrapTampered TestCounted",
 	"Reading what an attempt left":         "TestKept TestKeptEnds",
+	"A workspace (`--keep-workspace`)":     "TestRestoreRefuses TestLimits TestRestore TestBwrapRestore TestSearchFindsWhatRedactReplaces",
 }
 
 // TestSecurityOfTasks: each line has its tests, and each test its line.
@@ -38,7 +39,8 @@ func TestSecurityOfTasks(t *testing.T) {
 			}
 			found = true
 			for _, test := range strings.Fields(tests) {
-				if !slices.ContainsFunc([]string{"stages/rollout/agents/harbor", "stages/internal/containers", "stages/internal/containers/verifier", "formats/foreign/harbor"},
+				if !slices.ContainsFunc([]string{"stages/rollout/agents/harbor", "stages/internal/containers", "stages/internal/containers/verifier",
+					"formats/foreign/harbor", "formats/workspace", "formats/secret"},
 					func(where string) bool { return checkRuns(t, where+" "+test) == "" }) {
 					t.Errorf("there is no test %s for: %s", test, line)
 				}
