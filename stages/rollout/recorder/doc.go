@@ -6,7 +6,7 @@
 //
 // It is not a gateway: it never answers from a cache, picks no model, and
 // changes no text, except tool arguments that an agent rewrote
-// (session_restore.go). An engine's error reaches the agent unchanged, or in
+// (session_outcomes.go). An engine's error reaches the agent unchanged, or in
 // the form of the agent's API.
 //
 // # A request's way through the packages
@@ -17,8 +17,8 @@
 //  2. serve.go reads the request. Package apis decodes it: the prompt becomes
 //     messages, and the fields become those of the engine's request.
 //  3. session.go records that the call began: it restores rewritten tool
-//     arguments (session_restore.go), adds the prompt to the tree (formats/tree), and adds
-//     the fields that training needs. session_limit.go refuses a call over the
+//     arguments (session_outcomes.go), adds the prompt to the tree (formats/tree), and adds
+//     the fields that training needs. session_outcomes.go refuses a call over the
 //     limit. A call that an earlier process made gets that answer (resume.go).
 //  4. Package engines sends the request and retries it.
 //  5. Package completion reads the body, or the chunks of the stream, into an answer:
