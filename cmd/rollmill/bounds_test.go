@@ -37,16 +37,16 @@ var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "
 
 // recursion lists recursive functions of parsers that need no depth.
 var recursion = map[string]string{
-	"formats/tree withNumbers":   "json.Decoder bounds the depth of what it decodes",
-	"formats/tree longestText":   "as deep as the messages of a trajectory, each of which is a call that was recorded",
-	"formats/arrow typeOf":       "the type of a row is as deep as its declaration",
-	"formats/arrow textAt":       "into a dictionary's values, once; maxDepth bounds the schema",
-	"formats/jsontext checkKeys": "as deep as the Go type of the answer",
-	"formats/jsontext encoderOf": "as deep as the Go type of the rows",
-	"formats/parquet bytes":      "as deep as the Go type of the rows",
-	"formats/parquet value":      "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
-	"formats/parquet valueType":  "as deep as a schema may be: see maxNesting",
-	"formats/parquet addNested":  "as deep as the Go type of the rows",
+	"formats/jsontext withNumbers": "json.Decoder bounds the depth of what it decodes",
+	"formats/tree longestText":     "as deep as the messages of a trajectory, each of which is a call that was recorded",
+	"formats/arrow typeOf":         "the type of a row is as deep as its declaration",
+	"formats/arrow textAt":         "into a dictionary's values, once; maxDepth bounds the schema",
+	"formats/jsontext checkKeys":   "as deep as the Go type of the answer",
+	"formats/jsontext encoderOf":   "as deep as the Go type of the rows",
+	"formats/parquet bytes":        "as deep as the Go type of the rows",
+	"formats/parquet value":        "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
+	"formats/parquet valueType":    "as deep as a schema may be: see maxNesting",
+	"formats/parquet addNested":    "as deep as the Go type of the rows",
 }
 
 // TestReadsAreBounded finds new code that reads outside data without a limit. It

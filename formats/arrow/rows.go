@@ -20,7 +20,6 @@ import (
 // Arrow IPC. Text is utf8, a list is a list, and times are timestamps in
 // microseconds, UTC. Close it. It is for one goroutine.
 type RowWriter[T any] struct {
-	out     *counted
 	w       batchWriter
 	b       *array.RecordBuilder
 	appends []appender
@@ -46,7 +45,7 @@ const (
 // NewRowWriter returns a writer of the file format, or of the streaming format.
 func NewRowWriter[T any](out io.Writer, stream bool) (*RowWriter[T], error) {
 	var fields []arrow.Field
-	w := &RowWriter[T]{out: &counted{w: out}}
+	w := &RowWriter[T]{}
 	for _, f := range schema.FieldsOf(reflect.TypeFor[T]()) {
 		t, add := typeOf(f.Type, f.Instant)
 		fields = append(fields, arrow.Field{Name: f.Name, Type: t, Nullable: f.Optional})
@@ -55,10 +54,10 @@ func NewRowWriter[T any](out io.Writer, stream bool) (*RowWriter[T], error) {
 	schema := arrow.NewSchema(fields, nil)
 	w.b = array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	if stream {
-		w.w = ipc.NewWriter(w.out, ipc.WithSchema(schema))
+		w.w = ipc.NewWriter(out, ipc.WithSchema(schema))
 		return w, nil
 	}
-	file, err := ipc.NewFileWriter(w.out, ipc.WithSchema(schema))
+	file, err := ipc.NewFileWriter(out, ipc.WithSchema(schema))
 	w.w = file
 	return w, err
 }
@@ -97,9 +96,6 @@ func (w *RowWriter[T]) flush() error {
 // Rows returns the rows so far.
 func (w *RowWriter[T]) Rows() int64 { return w.rows }
 
-// Size returns the bytes so far, including about those that are still to be written.
-func (w *RowWriter[T]) Size() int64 { return w.out.n + w.held }
-
 // Close writes the last batch and the end.
 func (w *RowWriter[T]) Close() error {
 	defer w.b.Release()
@@ -107,18 +103,6 @@ func (w *RowWriter[T]) Close() error {
 		return err
 	}
 	return w.w.Close()
-}
-
-// counted counts the bytes that are written.
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // typeOf returns the Arrow type of a Go type, and how its values are appended.

@@ -57,6 +57,16 @@ func (o Object) With(key string, raw []byte) Object {
 	return o
 }
 
+// First returns the first of some members that is there and not null; nil for none.
+func (o Object) First(keys ...string) []byte {
+	for _, k := range keys {
+		if o.Has(k) {
+			return o.Get(k)
+		}
+	}
+	return nil
+}
+
 // Drop removes members and reports whether there was one.
 func (o *Object) Drop(keys ...string) bool {
 	before := len(*o)

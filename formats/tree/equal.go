@@ -1,11 +1,7 @@
 package tree
 
 import (
-	"bytes"
-	"encoding/json"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
@@ -52,48 +48,5 @@ func TextOnly(parts string) bool {
 // SameCall reports whether two tool calls are the same but for how the JSON of
 // their arguments is written.
 func SameCall(a, b formats.ToolCall) bool {
-	return a.ID == b.ID && a.Name == b.Name && (a.Arguments == b.Arguments || SameJSON(a.Arguments, b.Arguments))
-}
-
-// SameJSON reports whether two texts are equal as JSON.
-func SameJSON(a, b string) bool {
-	x, ok := canonical(a)
-	y, ok2 := canonical(b)
-	return ok && ok2 && bytes.Equal(x, y)
-}
-
-// canonical returns JSON with its keys in order and its numbers in one form.
-func canonical(text string) (out []byte, ok bool) {
-	if !json.Valid([]byte(text)) {
-		return nil, false
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil, false
-	}
-	out, err := json.Marshal(withNumbers(v))
-	return out, err == nil
-}
-
-// withNumbers returns a decoded value with floats for its numbers, except whole
-// numbers that a float cannot represent.
-func withNumbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key := range v {
-			v[key] = withNumbers(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = withNumbers(v[i])
-		}
-	case json.Number:
-		const exact = 1 << 53
-		if f, err := v.Float64(); err == nil && (math.Abs(f) < exact || strings.ContainsAny(string(v), ".eE")) {
-			return f
-		}
-	}
-	return v
+	return a.ID == b.ID && a.Name == b.Name && (a.Arguments == b.Arguments || jsontext.Same(a.Arguments, b.Arguments))
 }

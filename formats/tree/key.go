@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Keys hashes messages so that equal hashes stand for what Find finds, without a tree. It is not safe
@@ -94,7 +95,7 @@ func (k *Keys) calls(list ...formats.ToolCall) {
 	for _, c := range list {
 		k.text(c.ID)
 		k.text(c.Name)
-		if one, ok := canonical(c.Arguments); ok {
+		if one, ok := jsontext.Canonical(c.Arguments); ok {
 			k.text(string(one))
 		} else {
 			k.text(c.Arguments)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Restore gives a prompt's tool calls the text of arguments that was sampled, each by the answer that
@@ -54,8 +55,8 @@ func (t *Tree) restoreArguments(c *formats.ToolCall, returned func(*formats.Tool
 			case !m.Sampled, sampled.ID != c.ID, sampled.Name != c.Name:
 			case sampled.Arguments == c.Arguments:
 				return
-			case !found && (returned == nil && SameJSON(sampled.Arguments, c.Arguments) ||
-				returned != nil && SameJSON(returned(sampled), c.Arguments)):
+			case !found && (returned == nil && jsontext.Same(sampled.Arguments, c.Arguments) ||
+				returned != nil && jsontext.Same(returned(sampled), c.Arguments)):
 				text, found = sampled.Arguments, true
 			}
 		}

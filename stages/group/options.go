@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group/pairs"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 const (
@@ -201,4 +203,42 @@ func (o *Options) gates() []manifest.Gate {
 		}
 	}
 	return out
+}
+
+// Compares reports whether a trajectory that is alone in its group has no effect on training,
+// because the estimator compares the attempts at one example with each other. Groups of another
+// kind (By), labels, and pairs of candidates do not depend on how often an example is attempted.
+func (o Options) Compares() bool {
+	candidates := o.Pairs.Mode != "" && (o.Pairs.From == pairs.Candidates || o.Pairs.From == "" && o.Compat == CompatNAT)
+	if o.By != "" && o.By != byExample || o.Labels || candidates {
+		return false
+	}
+	e, err := o.estimator()
+	if err != nil {
+		return false // Validate reports why
+	}
+	var v Valid
+	v.Set([]float64{1})
+	v.Lengths = []Length{{SampledTokens: 1}}
+	out := []float64{0}
+	has := false
+	if e.Components != nil {
+		has = e.Components([]Component{{Name: "reward", Weight: 1, Values: v.Rewards, Valid: v}}, out)
+	} else {
+		has = e.Advantages(&v, out)
+	}
+	return !has || out[0] == 0
+}
+
+// words lists the values of a closed set of texts.
+func words[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func usage(hint, format string, args ...any) error {
+	return fault.Errorf(fault.Usage, hint, format, args...)
 }

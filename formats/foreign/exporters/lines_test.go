@@ -21,8 +21,8 @@ func TestLinesKeepNoLargeBuffer(t *testing.T) {
 	var sinks []exporters.Sink
 	for range 8 {
 		s := open(io.Discard)
-		if err := s.Give(x); err != nil || s.Rows() != 1 || s.Size() != 16<<20+3 {
-			t.Fatal(s.Rows(), s.Size(), err)
+		if err := s.Give(x); err != nil || s.Rows() != 1 {
+			t.Fatal(s.Rows(), err)
 		}
 		sinks = append(sinks, s)
 	}

@@ -13,7 +13,6 @@ import (
 type Sink interface {
 	Give(x *Item) error
 	Rows() int64
-	Size() int64 // bytes so far, including those that are still to be written
 	Close() error
 }
 
@@ -53,10 +52,10 @@ func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) 
 const maxBuffer = 4 << 20
 
 type lines struct {
-	out        io.Writer
-	add        func(dst []byte, x *Item) ([]byte, int64, error)
-	buf        []byte
-	rows, size int64
+	out  io.Writer
+	add  func(dst []byte, x *Item) ([]byte, int64, error)
+	buf  []byte
+	rows int64
 }
 
 func (l *lines) Give(x *Item) error {
@@ -68,14 +67,11 @@ func (l *lines) Give(x *Item) error {
 		l.buf = buf
 	}
 	l.rows += n
-	l.size += int64(len(buf))
 	_, err = l.out.Write(buf)
 	return err
 }
 
 func (l *lines) Rows() int64 { return l.rows }
-
-func (l *lines) Size() int64 { return l.size }
 
 func (l *lines) Close() error { return nil }
 
@@ -106,11 +102,11 @@ func Documents(extension string, add func(dst []byte, t *formats.Trajectory, x *
 }
 
 type documents struct {
-	put        Put
-	add        func(dst []byte, t *formats.Trajectory, x *Item) ([]byte, error)
-	extension  string
-	buf        []byte
-	rows, size int64
+	put       Put
+	add       func(dst []byte, t *formats.Trajectory, x *Item) ([]byte, error)
+	extension string
+	buf       []byte
+	rows      int64
 }
 
 func (d *documents) Give(x *Item) error {
@@ -125,7 +121,6 @@ func (d *documents) Give(x *Item) error {
 			return err
 		}
 		d.rows++
-		d.size += int64(len(d.buf))
 		if err := d.put(fileName(t.TrajectoryID)+d.extension, d.buf); err != nil {
 			return err
 		}
@@ -134,8 +129,6 @@ func (d *documents) Give(x *Item) error {
 }
 
 func (d *documents) Rows() int64 { return d.rows }
-
-func (d *documents) Size() int64 { return d.size }
 
 func (d *documents) Close() error { return nil }
 

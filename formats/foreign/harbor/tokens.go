@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/must"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/tree"
 )
 
 var tokenMembers = []string{"prompt_token_ids", "completion_token_ids", "logprobs"}
@@ -95,7 +94,7 @@ func compare(known, all []jsontext.Object) {
 	for i, turn := range all {
 		at := slices.IndexFunc(known, func(m jsontext.Object) bool {
 			return !slices.ContainsFunc(turn, func(f jsontext.Member) bool {
-				return m.Has(f.Key) && !tree.SameJSON(string(m.Get(f.Key)), string(f.Raw))
+				return m.Has(f.Key) && !jsontext.Same(string(m.Get(f.Key)), string(f.Raw))
 			})
 		})
 		if at < 0 {

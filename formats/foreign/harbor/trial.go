@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/tree"
 )
 
 // limits are exceptions after which a reward counts: the agent was ended at a limit, and its work was verified.
@@ -138,7 +137,7 @@ func rewardsOf(o, result jsontext.Object) jsontext.Object {
 		file = jsontext.Object{{Key: "reward", Raw: strconv.AppendFloat(nil, n, 'g', -1, 64)}}
 	}
 	for _, c := range file {
-		if rewards != nil && !tree.SameJSON(string(c.Raw), string(rewards.Get(c.Key))) {
+		if rewards != nil && !jsontext.Same(string(c.Raw), string(rewards.Get(c.Key))) {
 			must.Fail("the reward %q is %s in result.json, and %s in the file of the verifier", c.Key, cmp.Or(string(rewards.Get(c.Key)), "missing"), c.Raw)
 		}
 	}

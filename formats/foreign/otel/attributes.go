@@ -87,22 +87,12 @@ func nanos(v []byte) int64 {
 	return n / 1000
 }
 
-// first returns the first member that is there and not null.
-func first(o jsontext.Object, keys ...string) []byte {
-	for _, k := range keys {
-		if o.Has(k) {
-			return o.Get(k)
-		}
-	}
-	return nil
-}
-
 // plainID returns the trace_id or the span_id of a span of the console exporter, or of Phoenix; nil for none.
 func plainID(o jsontext.Object, name string) []byte {
-	if v := first(jsontext.ParseObject(o.Get("context")), name); v != nil {
+	if v := jsontext.ParseObject(o.Get("context")).First(name); v != nil {
 		return v
 	}
-	return first(o, "context."+name)
+	return o.First("context." + name)
 }
 
 func traceID(v []byte) string { return id(v, 16) }

@@ -118,7 +118,7 @@ func readPart(c *value.Content, raw []byte) (result importers.Read, is bool) {
 	case "tool_call_response":
 		m := newMessage("tool")
 		m.ToolCallID = must.ID("parts.id", o.Get("id"))
-		m.Content = jsontext.AnyText(first(o, "response", "result", "content")) // a text as it is
+		m.Content = jsontext.AnyText(o.First("response", "result", "content")) // a text as it is
 		return m, true
 	default:
 		c.Parts = append(c.Parts, raw)

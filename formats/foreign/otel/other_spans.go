@@ -12,12 +12,12 @@ import (
 // or of its interface, as a span.
 func readObservation(raw []byte) *sourceSpan {
 	o := must.Object("an observation", raw)
-	s := &sourceSpan{id: spanID(o.Get("id")), parent: spanID(first(o, "parent_observation_id", "parentObservationId")),
+	s := &sourceSpan{id: spanID(o.Get("id")), parent: spanID(o.First("parent_observation_id", "parentObservationId")),
 		name:  must.Text("name", o.Get("name")),
-		start: value.Micros(first(o, "start_time", "startTime")), end: value.Micros(first(o, "end_time", "endTime"))}
+		start: value.Micros(o.First("start_time", "startTime")), end: value.Micros(o.First("end_time", "endTime"))}
 	s.failed = must.Text("level", o.Get("level")) == "ERROR"
-	s.message = must.Text("status_message", first(o, "status_message", "statusMessage"))
-	usage := jsontext.ParseObject(decoded(first(o, "usage_details", "usageDetails", "usage")))
+	s.message = must.Text("status_message", o.First("status_message", "statusMessage"))
+	usage := jsontext.ParseObject(decoded(o.First("usage_details", "usageDetails", "usage")))
 	for _, f := range o {
 		name := ""
 		switch f.Key {
@@ -52,7 +52,7 @@ func readObservation(raw []byte) *sourceSpan {
 		{"gen_ai.usage.cache_read.input_tokens", "input_cached_tokens", "cache_read_input_tokens"},
 		{"gen_ai.usage.cache_creation.input_tokens", "cache_creation_input_tokens", "input_cache_creation"},
 	} {
-		if v := first(usage, u[1:]...); v != nil {
+		if v := usage.First(u[1:]...); v != nil {
 			s.attrs.Set(u[0], v)
 		}
 	}
@@ -70,9 +70,9 @@ func readPlain(raw []byte) *sourceSpan {
 	s := &sourceSpan{id: spanID(plainID(o, "span_id")), parent: spanID(o.Get("parent_id")), name: must.Text("name", o.Get("name")),
 		start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
 	status := jsontext.ParseObject(o.Get("status"))
-	code := jsontext.Unquote(first(status, "status_code")) + jsontext.Unquote(o.Get("status_code"))
+	code := jsontext.Unquote(status.First("status_code")) + jsontext.Unquote(o.Get("status_code"))
 	s.failed = code == "ERROR"
-	s.message = jsontext.Unquote(first(status, "description")) + jsontext.Unquote(o.Get("status_message"))
+	s.message = jsontext.Unquote(status.First("description")) + jsontext.Unquote(o.Get("status_message"))
 	for _, f := range must.Object("attributes", o.Get("attributes")) {
 		flatten(&s.attrs, f.Key, f.Raw, 0)
 	}

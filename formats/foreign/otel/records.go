@@ -142,7 +142,7 @@ func (x *index) end(f importers.File) error {
 	x.only = false
 	for _, p := range x.scores { // those of spans that are elsewhere are a trace of no id
 		o := jsontext.ParseObject(p.raw)
-		x.add(x.spans[spanID(first(o, "span_id", "spanId"))], p)
+		x.add(x.spans[spanID(o.First("span_id", "spanId"))], p)
 	}
 	return nil
 }
@@ -197,16 +197,16 @@ func (x *index) value(v []byte, line int) error {
 	if o == nil {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(v))
 	}
-	if list := first(o, "resourceSpans", "resource_spans"); list != nil {
+	if list := o.First("resourceSpans", "resource_spans"); list != nil {
 		return x.otlp(list, otlpSpan, line)
 	}
-	if list := first(o, "resourceLogs", "resource_logs"); list != nil {
+	if list := o.First("resourceLogs", "resource_logs"); list != nil {
 		return x.otlp(list, otlpLog, line)
 	}
 	if list := o.Get("data"); len(list) > 0 && list[0] == '[' { // a page of an interface
 		return x.value(list, line)
 	}
-	if first(o, "resourceMetrics", "resource_metrics") != nil {
+	if o.First("resourceMetrics", "resource_metrics") != nil {
 		return nil
 	}
 	return x.row(o, v, line)
@@ -217,7 +217,7 @@ func (x *index) row(o jsontext.Object, v []byte, line int) error {
 	if list := o.Get("observations"); len(list) > 0 && list[0] == '[' {
 		return x.langfuse(o, list, line)
 	}
-	trace, plain := traceID(first(o, "trace_id", "traceId")), plainID(o, "trace_id")
+	trace, plain := traceID(o.First("trace_id", "traceId")), plainID(o, "trace_id")
 	p := piece{raw: v, line: line}
 	switch {
 	case plain != nil:
@@ -283,10 +283,10 @@ func (x *index) otlp(list []byte, kind string, line int) error {
 	for r := range jsontext.Elements(list) {
 		of := jsontext.ParseObject(r)
 		resource := jsontext.ParseObject(of.Get("resource")).Get("attributes")
-		for s := range jsontext.Elements(first(of, groups...)) {
-			for raw := range jsontext.Elements(first(jsontext.ParseObject(s), items...)) {
+		for s := range jsontext.Elements(of.First(groups...)) {
+			for raw := range jsontext.Elements(jsontext.ParseObject(s).First(items...)) {
 				o := jsontext.ParseObject(raw)
-				trace := traceID(first(o, "traceId", "trace_id"))
+				trace := traceID(o.First("traceId", "trace_id"))
 				if trace == "" && kind == otlpLog {
 					continue // a log record of no trace
 				}
@@ -294,7 +294,7 @@ func (x *index) otlp(list []byte, kind string, line int) error {
 					return fmt.Errorf("a span has no traceId: %s", importers.Brief(raw))
 				}
 				if kind == otlpSpan {
-					x.spans[spanID(first(o, "spanId", "span_id"))] = trace
+					x.spans[spanID(o.First("spanId", "span_id"))] = trace
 				}
 				x.add(trace, piece{kind: kind, resource: resource, raw: raw, line: line})
 			}

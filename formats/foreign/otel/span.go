@@ -42,10 +42,10 @@ func (s *sourceSpan) text(keys ...string) string {
 
 func readSpan(raw []byte) *sourceSpan {
 	o := must.Object("a span", raw)
-	s := &sourceSpan{id: spanID(first(o, "spanId", "span_id")),
-		parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: must.Text("name", o.Get("name")),
-		start: nanos(first(o, "startTimeUnixNano", "start_time_unix_nano")),
-		end:   nanos(first(o, "endTimeUnixNano", "end_time_unix_nano"))}
+	s := &sourceSpan{id: spanID(o.First("spanId", "span_id")),
+		parent: spanID(o.First("parentSpanId", "parent_span_id")), name: must.Text("name", o.Get("name")),
+		start: nanos(o.First("startTimeUnixNano", "start_time_unix_nano")),
+		end:   nanos(o.First("endTimeUnixNano", "end_time_unix_nano"))}
 	status := must.Object("status", o.Get("status"))
 	code := string(status.Get("code"))
 	s.failed = code == "2" || code == `"STATUS_CODE_ERROR"`
@@ -61,16 +61,16 @@ func readSpan(raw []byte) *sourceSpan {
 // readLog reads a log record of OTLP, and the id of its span.
 func readLog(raw []byte) (e event, span string, at int64) {
 	o := must.Object("a log record", raw)
-	e.name = must.Text("eventName", first(o, "eventName", "event_name"))
-	if at = nanos(first(o, "timeUnixNano", "time_unix_nano")); at == 0 {
-		at = nanos(first(o, "observedTimeUnixNano", "observed_time_unix_nano"))
+	e.name = must.Text("eventName", o.First("eventName", "event_name"))
+	if at = nanos(o.First("timeUnixNano", "time_unix_nano")); at == 0 {
+		at = nanos(o.First("observedTimeUnixNano", "observed_time_unix_nano"))
 	}
 	e.attrs = readAttributes(o.Get("attributes"))
 	e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 	if o.Has("body") {
 		e.body = readAnyValue(o.Get("body"), 0)
 	}
-	return e, spanID(first(o, "spanId", "span_id")), at
+	return e, spanID(o.First("spanId", "span_id")), at
 }
 
 // What a span is of.

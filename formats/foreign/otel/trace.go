@@ -84,7 +84,7 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string) {
 	if o == nil {
 		must.Fail("a part of the trace is %s, not an object", importers.Brief(raw))
 	}
-	id = traceID(first(o, "traceId", "trace_id"))
+	id = traceID(o.First("traceId", "trace_id"))
 	var s *sourceSpan
 	switch kind {
 	case otlpSpan:
@@ -153,7 +153,7 @@ func (t *trace) log(kind string, o jsontext.Object, raw []byte) {
 		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")),
 			body: o.Get("body")}
 		e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
-		id, at = spanID(o.Get("span_id")), value.Micros(first(o, "timestamp", "observed_timestamp"))
+		id, at = spanID(o.Get("span_id")), value.Micros(o.First("timestamp", "observed_timestamp"))
 	}
 	if !strings.HasPrefix(e.name, "gen_ai.") && e.name != "exception" {
 		return // another log of the program

@@ -154,8 +154,7 @@ func (c *claude) assistant(l *line, parent int) int {
 		} else {
 			at = c.sampled(m, formats.Call{Model: model, Target: !c.sidechain || model == c.model}, parent)
 		}
-		c.open = at
-		c.blocks = value.Content{Message: &formats.Message{}}
+		c.open, c.blocks = at, value.Content{}
 		if id != "" {
 			c.answers[id] = at
 		}
@@ -165,8 +164,9 @@ func (c *claude) assistant(l *line, parent int) int {
 	} else if at != c.open {
 		must.Fail("message.id %q is that of an earlier answer, but others came between", id)
 	}
-	c.readBlocks(&c.blocks, o.Get("content"), nil)
 	m := &c.Messages[at]
+	c.blocks.Message = m
+	c.blocks.Blocks(o.Get("content"), nil)
 	if stop := must.Text("message.stop_reason", o.Get("stop_reason")); stop != "" && m.Sampled {
 		m.FinishReason = stop
 	}
@@ -176,7 +176,13 @@ func (c *claude) assistant(l *line, parent int) int {
 	}
 	c.Meta.KeepRest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
 	c.envelope(at, l)
-	c.write()
+	c.blocks.Set()
+	if len(c.blocks.Reasoning) > 0 {
+		c.Meta.Keep(at, "thinking", value.Join(c.blocks.Reasoning))
+	}
+	if c.failure != "" {
+		c.reason = m.Content
+	}
 	return at
 }
 
@@ -187,40 +193,8 @@ func (c *claude) count(call *formats.Call, u jsontext.Object) {
 	call.CompletionTokens = must.Count("usage.output_tokens", u.Get("output_tokens"))
 }
 
-// write sets the open answer to the blocks that were read.
-func (c *claude) write() {
-	c.blocks.Set()
-	m, read := &c.Messages[c.open], c.blocks.Message
-	m.Content, m.ContentParts, m.Reasoning, m.ToolCalls = read.Content, read.ContentParts, read.Reasoning, read.ToolCalls
-	if len(c.blocks.Reasoning) > 0 {
-		c.Meta.Keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
-	}
-	if c.failure != "" {
-		c.reason = m.Content
-	}
-}
-
 // flush ends the open answer.
 func (c *claude) flush() { c.open = -1 }
-
-// readBlocks reads blocks of the Messages API. result is called for each result of a tool.
-func (c *claude) readBlocks(into *value.Content, v []byte, result func(o jsontext.Object)) {
-	for o, block := range into.Read(v) {
-		switch kind := must.Text("content.type", o.Get("type")); {
-		case kind == "thinking" || kind == "redacted_thinking":
-			into.Think(must.Text("thinking", o.Get("thinking")))
-			o.Drop("thinking")
-			into.Reasoning = append(into.Reasoning, o.Bytes())
-		case kind == "tool_use":
-			into.Message.ToolCalls = append(into.Message.ToolCalls, formats.ToolCall{ID: must.Text("tool_use.id", o.Get("id")),
-				Name: must.Text("tool_use.name", o.Get("name")), Arguments: jsontext.AnyText(o.Get("input"))})
-		case kind == "tool_result" && result != nil:
-			result(o)
-		default:
-			into.Parts = append(into.Parts, block)
-		}
-	}
-}
 
 // user adds the results of tools that a line has, and what the user said.
 func (c *claude) user(l *line, parent int) int {
@@ -228,7 +202,7 @@ func (c *claude) user(l *line, parent int) int {
 	m := formats.Message{Role: "user"}
 	said := value.Content{Message: &m}
 	at, owner := parent, c.owner(parent)
-	c.readBlocks(&said, must.Object("message", l.Get("message")).Get("content"), func(o jsontext.Object) {
+	said.Blocks(must.Object("message", l.Get("message")).Get("content"), func(o jsontext.Object) {
 		at = c.result(o, at)
 		if owner >= 0 {
 			c.tails[owner] = at
@@ -257,7 +231,7 @@ func (c *claude) owner(at int) int {
 func (c *claude) result(o jsontext.Object, parent int) int {
 	m := formats.Message{Role: "tool", ToolCallID: must.Text("tool_use_id", o.Get("tool_use_id"))}
 	text := value.Content{Message: &m}
-	c.readBlocks(&text, o.Get("content"), nil)
+	text.Blocks(o.Get("content"), nil)
 	m.ToolCalls = nil
 	text.Set()
 	c.begin(parent)

@@ -80,7 +80,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int) {
 	m := formats.Message{Role: must.Text("role", o.Get("role"))}
 	c := value.Content{Message: &m}
 	c.Think(must.Text("reasoningContent", o.Get("reasoningContent")))
-	p.content(&c, o.Get("content"))
+	c.Blocks(o.Get("content"), nil)
 	for call := range jsontext.Elements(must.List("toolCalls", o.Get("toolCalls"))) {
 		m.ToolCalls = append(m.ToolCalls, chat.ReadToolCall(call, jsontext.AnyText))
 	}
@@ -121,25 +121,6 @@ func (p *pi) message(o jsontext.Object, parent int) (at int) {
 		p.Meta.Keep(at, "thinking", value.Join(c.Reasoning))
 	}
 	return at
-}
-
-func (p *pi) content(c *value.Content, v []byte) {
-	for o, part := range c.Read(v) {
-		switch must.Text("content.type", o.Get("type")) {
-		case "thinking":
-			c.Think(must.Text("thinking", o.Get("thinking")))
-			o.Drop("thinking")
-			if len(o) > 1 {
-				c.Reasoning = append(c.Reasoning, o.Bytes())
-			}
-		case "toolCall":
-			c.Message.ToolCalls = append(c.Message.ToolCalls,
-				formats.ToolCall{ID: must.ID("toolCall.id", o.Get("id")), Name: must.Text("toolCall.name", o.Get("name")),
-					Arguments: jsontext.AnyText(o.Get("arguments"))})
-		default:
-			c.Parts = append(c.Parts, part)
-		}
-	}
 }
 
 func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) int {
@@ -200,7 +181,7 @@ func (p *pi) kept(o jsontext.Object, parent int) int {
 	}
 	m := formats.Message{Role: "assistant"}
 	c := value.Content{Message: &m}
-	p.content(&c, o.Get("content"))
+	c.Blocks(o.Get("content"), nil)
 	c.Set()
 	return p.input(m, parent)
 }

@@ -31,27 +31,19 @@ var fields = slices.DeleteFunc(slices.Clone(schema.FieldsOf(reflect.TypeFor[form
 	})
 
 type csvSink struct {
-	out        io.Writer
-	w          *csv.Writer // to the sink, which counts what goes out
-	rows, size int64
+	w    *csv.Writer
+	rows int64
 }
 
 // newCSV writes the header, which a file without rows has, too.
 func newCSV(out io.Writer) exporters.Sink {
-	s := &csvSink{out: out}
-	s.w = csv.NewWriter(s)
+	s := &csvSink{w: csv.NewWriter(out)}
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.Name)
 	}
 	_ = s.w.Write(names) // Flush reports an error
 	return s
-}
-
-func (s *csvSink) Write(p []byte) (int, error) {
-	n, err := s.out.Write(p)
-	s.size += int64(n)
-	return n, err
 }
 
 func (s *csvSink) Give(x *exporters.Item) error {
@@ -70,7 +62,6 @@ func (s *csvSink) Give(x *exporters.Item) error {
 }
 
 func (s *csvSink) Rows() int64 { return s.rows }
-func (s *csvSink) Size() int64 { return s.size }
 
 func (s *csvSink) Close() error {
 	s.w.Flush()

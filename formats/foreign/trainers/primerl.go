@@ -182,11 +182,11 @@ func again(dst []byte, n int, value []byte) []byte {
 // a temporary file until their number is known; it has no name, so that nothing is
 // left when the process ends.
 type sink struct {
-	out        io.Writer
-	spool      *os.File
-	buffered   *bufio.Writer
-	buf        []byte
-	rows, size int64
+	out      io.Writer
+	spool    *os.File
+	buffered *bufio.Writer
+	buf      []byte
+	rows     int64
 }
 
 func begin(out io.Writer) exporters.Sink { return &sink{out: out} }
@@ -206,7 +206,6 @@ func (s *sink) Give(x *exporters.Item) error {
 		s.spool, s.buffered = f, bufio.NewWriterSize(f, 256<<10)
 	}
 	s.rows += n
-	s.size += int64(len(s.buf))
 	if _, err := s.buffered.Write(s.buf); err != nil {
 		return fmt.Errorf("keeping micro batches: %w", err)
 	}
@@ -215,9 +214,6 @@ func (s *sink) Give(x *exporters.Item) error {
 
 // Rows returns the number of micro batches.
 func (s *sink) Rows() int64 { return s.rows }
-
-// Size returns the bytes of the micro batches so far.
-func (s *sink) Size() int64 { return s.size }
 
 // Close writes the list.
 func (s *sink) Close() error {

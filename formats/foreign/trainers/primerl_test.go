@@ -136,7 +136,6 @@ func BenchmarkWrite(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		b.SetBytes(s.Size())
 		if err := s.Close(); err != nil || s.Rows() == 0 {
 			b.Fatal(fmt.Sprint(s.Rows(), err))
 		}

@@ -37,6 +37,27 @@ func (c *Content) Read(v []byte) iter.Seq2[jsontext.Object, []byte] {
 	}
 }
 
+// Blocks adds the blocks of a message of the Messages API, or of Pi, whose calls have other names. result, if not nil,
+// is called for each result of a tool.
+func (c *Content) Blocks(v []byte, result func(o jsontext.Object)) {
+	for o, block := range c.Read(v) {
+		switch kind := must.Text("content.type", o.Get("type")); {
+		case kind == "thinking" || kind == "redacted_thinking":
+			c.Think(must.Text("thinking", o.Get("thinking")))
+			if o.Drop("thinking"); len(o) > 1 {
+				c.Reasoning = append(c.Reasoning, o.Bytes())
+			}
+		case kind == "tool_use" || kind == "toolCall":
+			c.Message.ToolCalls = append(c.Message.ToolCalls, formats.ToolCall{ID: must.ID(kind+".id", o.Get("id")),
+				Name: must.Text(kind+".name", o.Get("name")), Arguments: jsontext.AnyText(o.First("input", "arguments"))})
+		case kind == "tool_result" && result != nil:
+			result(o)
+		default:
+			c.Parts = append(c.Parts, block)
+		}
+	}
+}
+
 // Think adds a paragraph of reasoning.
 func (c *Content) Think(text string) {
 	if text != "" && c.Message.Reasoning != "" {

@@ -1,7 +1,7 @@
 package page
 
 import (
-	"io"
+	"bytes"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -68,7 +68,8 @@ func outcomesOf(t *formats.Trajectory) (out []Outcome) {
 		}
 		o := Outcome{Name: f.Name, Help: f.Help}
 		var skipped, lost []string
-		sink := f.Lines(io.Discard)
+		var file bytes.Buffer
+		sink := f.Lines(&file)
 		err := sink.Give(&exporters.Item{Rows: []formats.Trajectory{*t},
 			Skip: func(reason string) { skipped = append(skipped, reason) }, Drop: func(part string) {
 				lost = append(lost, part)
@@ -79,7 +80,7 @@ func outcomesOf(t *formats.Trajectory) (out []Outcome) {
 		if f.Omits != "" {
 			lost = append(lost, f.Omits)
 		}
-		o.Rows, o.Bytes = sink.Rows(), sink.Size()
+		o.Rows, o.Bytes = sink.Rows(), int64(file.Len())
 		o.Skipped, o.Lost = text.Name(strings.Join(skipped, ", ")), text.Name(strings.Join(lost, ", "))
 		out = append(out, o)
 	}

@@ -2,7 +2,12 @@ package openai
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -44,4 +49,54 @@ func (c choice) read() formats.Message {
 	m.FinishReason, m.Sampled = c.FinishReason, true
 	m.Role = cmp.Or(m.Role, "assistant")
 	return m
+}
+
+// The two names of the limit of an answer's tokens. OpenAI's current models
+// refuse the old one; older engines do not know the new one.
+const (
+	maxTokens           = "max_tokens"
+	maxCompletionTokens = "max_completion_tokens"
+)
+
+// renamed holds the services and models that need the new name: those that refused a request
+// with the old one and then accepted the same request with the new one.
+var renamed sync.Map // of [2]string{URL, model}
+
+// bounded is complete with max_tokens under the name that the service accepts.
+func (c Client) bounded(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message,
+	fields map[string]any) ([]byte, error) {
+	if _, has := fields[maxTokens]; !has {
+		return c.complete(ctx, baseURL, apiKey, model, messages, fields)
+	}
+	current := maps.Clone(fields)
+	current[maxCompletionTokens] = current[maxTokens]
+	delete(current, maxTokens)
+	service := [2]string{baseURL, model}
+	if _, known := renamed.Load(service); known {
+		body, err := c.complete(ctx, baseURL, apiKey, model, messages, current)
+		if !names(err, maxCompletionTokens) {
+			return body, err
+		}
+		renamed.Delete(service) // another engine answers now
+	}
+	body, err := c.complete(ctx, baseURL, apiKey, model, messages, fields)
+	if !names(err, maxTokens) {
+		return body, err
+	}
+	again, second := c.complete(ctx, baseURL, apiKey, model, messages, current)
+	var refused *Error
+	switch {
+	case second == nil:
+		renamed.Store(service, true)
+		return again, nil
+	case errors.As(second, &refused) && refused.OfRequest():
+		return body, err // the name is not the cause
+	}
+	return again, second
+}
+
+// names reports whether the error of a refused request names a parameter.
+func names(err error, parameter string) bool {
+	var e *Error
+	return errors.As(err, &e) && e.OfRequest() && (e.Param == parameter || strings.Contains(e.Text, parameter))
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/spill"
-	"github.com/rollmill/rollmill/formats/tree"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
@@ -272,7 +271,7 @@ func (a answers) take(request string, own jsontext.Object) *Answered {
 	list := a[request]
 	for i := range list {
 		sampled := jsontext.ParseObject([]byte(list[i].Call.Sampling))
-		if !slices.ContainsFunc(own, func(f jsontext.Member) bool { return !tree.SameJSON(string(sampled.Get(f.Key)), string(f.Raw)) }) {
+		if !slices.ContainsFunc(own, func(f jsontext.Member) bool { return !jsontext.Same(string(sampled.Get(f.Key)), string(f.Raw)) }) {
 			found := list[i]
 			if a[request] = slices.Delete(list, i, i+1); len(a[request]) == 0 {
 				delete(a, request)
