@@ -281,7 +281,7 @@ func TestFilters(t *testing.T) {
 	var out bytes.Buffer
 	r, err := Export(t.Context(),
 		ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out, Statuses: []string{outcomes.StatusOK},
-			Where:  `advantage > 0 && rewards["none"] == 0`,
+			Where:  `advantage > 0 && !("none" in rewards)`,
 			Redact: rules})
 	if err != nil {
 		t.Fatal(err)
