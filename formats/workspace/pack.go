@@ -27,7 +27,8 @@ type packer struct {
 
 // pack writes how the tree differs from a list of it, as Receive reads it. What keeps it from that it writes too.
 func (t tree) pack(w io.Writer, list io.Reader) error {
-	p := &packer{tree: t, out: tar.NewWriter(w), before: gob.NewDecoder(list), names: map[[2]uint64]string{}, noted: map[string]bool{}}
+	p := &packer{tree: t, out: tar.NewWriter(w), before: gob.NewDecoder(list),
+		names: map[[2]uint64]string{}, noted: map[string]bool{}}
 	err := p.advance()
 	if err == nil {
 		err = t.walk(p.visit)
@@ -81,8 +82,8 @@ func (p *packer) visit(e entry) error {
 
 // same reports whether an entry is as it was before.
 func (p *packer) same(was, e *entry) bool {
-	if was.Why+e.Why != "" || was.Mode != e.Mode || was.UID != e.UID || was.GID != e.GID || was.Size != e.Size || was.Names != e.Names ||
-		was.Link != e.Link || was.Mount != e.Mount {
+	if was.Why+e.Why != "" || was.Mode != e.Mode || was.UID != e.UID || was.GID != e.GID ||
+		was.Size != e.Size || was.Names != e.Names || was.Link != e.Link || was.Mount != e.Mount {
 		return false
 	}
 	if e.Mode.IsRegular() {
@@ -115,7 +116,8 @@ func (p *packer) note(mount string) error {
 
 // record writes an entry that stands for no path of the archive.
 func (p *packer) record(path, key, text string) error {
-	return p.out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, PAXRecords: map[string]string{key: text}, Format: tar.FormatPAX})
+	return p.out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Format: tar.FormatPAX,
+		PAXRecords: map[string]string{key: text}})
 }
 
 func (p *packer) entry(h *tar.Header) error {

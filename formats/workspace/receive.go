@@ -38,7 +38,8 @@ type receiver struct {
 // names in LeftOut, beside what is there already. An error says that the file cannot be written: whatever comes from
 // the container is none.
 func Receive(in io.Reader, known *secret.Set, spool *os.File, w formats.Workspace) (formats.Workspace, error) {
-	r := &receiver{known: known, spool: spool, out: tar.NewWriter(spool), left: map[string]bool{}, notes: map[string]bool{}, kept: w}
+	r := &receiver{known: known, spool: spool, out: tar.NewWriter(spool), kept: w,
+		left: map[string]bool{}, notes: map[string]bool{}}
 	for archive := tar.NewReader(in); r.all == nil; {
 		h, err := archive.Next()
 		if err != nil {
@@ -106,8 +107,8 @@ func (r *receiver) entry(h *tar.Header, content io.Reader) error {
 		return nil
 	}
 	r.last, r.start = h.Name, -1
-	out := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode & 0o1777, Uid: h.Uid, Gid: h.Gid, Size: h.Size,
-		ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	out := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Size: h.Size,
+		Mode: h.Mode & 0o1777, Uid: h.Uid, Gid: h.Gid, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
 	if removed {
 		out.PAXRecords = map[string]string{removedKey: "1"}
 	}
