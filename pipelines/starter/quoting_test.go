@@ -24,7 +24,8 @@ func TestValuesAreQuoted(t *testing.T) {
 				var got struct {
 					Rollout struct{ URL, Model any }
 					Submit  struct {
-						Base any `yaml:"base-model"`
+						Base     any `yaml:"base-model"`
+						Settings [4]any
 					}
 				}
 				if err := yaml.Unmarshal(made[0].data, &got); err != nil {
@@ -37,6 +38,9 @@ func TestValuesAreQuoted(t *testing.T) {
 						want.Rollout.Model = model
 					} else {
 						want.Submit.Base = model
+					}
+					if trainer == art {
+						want.Submit.Settings[2] = "base_model=" + model
 					}
 				}
 				if got != want {

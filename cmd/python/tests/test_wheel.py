@@ -53,6 +53,7 @@ class Wheels(Served):
             licences = [n for n in names if "/licenses/" in n]
             self.assertTrue(all(z.read(n) for n in licences) and len(licences) == 2)
             self.assertEqual(len(names), len(z.read(names[-1]).splitlines()))
+        self.assertLessEqual({p.relative_to(HERE / "src").as_posix() for p in (HERE / "src").rglob("*.py")}, set(names))
         self.assertLessEqual({p.name for p in (HERE / "src/rollmill").glob("*.py*")}, {n.split("/")[-1] for n in names})
 
     def test_versions(self) -> None:

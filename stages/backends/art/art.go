@@ -6,7 +6,7 @@
 // they drop the token ids and logprobs on arrival: they are refused by name before anything is
 // sent, unless the config's own switch, dev_config.allow_training_without_logprobs, asks for
 // training on the text alone. Later ones have no training over HTTP; for those
-// testdata/consumers/command/art_trainer.py calls the library in process. The form of a batch is
+// rollmill.art of the Python package calls the library in process. The form of a batch is
 // defined in formats/foreign/art.
 //
 // The one request that cannot be undone is POST /_train_model. The server can act once the last

@@ -85,7 +85,7 @@ func (d dialect) plain() bool { return d.Frontend || !d.Choices }
 func (d dialect) refuse(base string, textAlone bool) error {
 	const (
 		serve = "run the server from openpipe-art[backend]==0.4.11 (with vllm==0.9.2), or call the library in process: " +
-			"--backend command with testdata/consumers/command/art_trainer.py"
+			"--backend command --trainer 'python -m rollmill.art JOBS'"
 		orPlain = "; to train on the text alone, tokenized again and without what was sampled: --dev-config " +
 			"allow_training_without_logprobs=true"
 	)

@@ -61,7 +61,7 @@ func TestDialects(t *testing.T) {
 		}
 		if e, ok := err.(*art.Error); ok {
 			if orPlain := strings.Contains(fault.HintOf(e), "allow_training_without_logprobs=true"); orPlain != (c.dialect != arttest.Later) ||
-				!strings.Contains(fault.HintOf(e), "art_trainer.py") {
+				!strings.Contains(fault.HintOf(e), "--trainer 'python -m rollmill.art JOBS'") {
 				t.Errorf("%s: hint %s", c.dialect, fault.HintOf(e))
 			}
 		}

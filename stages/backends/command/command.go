@@ -44,9 +44,9 @@
 //
 // The token is the same for every attempt at a batch: a program that stores it where it creates
 // the job, by a call that fails if it already exists, never trains a batch twice, and can answer
-// resolve. testdata/consumers/command has the necessary code in Python (jobs.py), a plain
-// PyTorch loop with it (trainer.py), and OpenPipe ART called in process, for the versions whose
-// server has no training (art_trainer.py). pipelines/torch has a trainer to copy, which reads
+// resolve. testdata/consumers/command has the necessary code in Python (jobs.py), and a plain
+// PyTorch loop with it (trainer.py). rollmill.art of the Python package calls OpenPipe ART in
+// process, for the versions whose server has no training. pipelines/torch has a trainer to copy, which reads
 // sequences, and a run in which a small model learns.
 package command
 

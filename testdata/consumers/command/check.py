@@ -1,6 +1,6 @@
-"""Submit curated datasets to the two trainers in this folder with rollmill's command
-line: the PyTorch loop, and ART in process, with all of ART's own code except the
-training on a GPU.
+"""Submit curated datasets to two trainers with rollmill's command line: the PyTorch
+loop in this folder, and ART in process, python -m rollmill.art, with all of ART's own
+code except the training on a GPU.
 
     python check.py ROLLMILL RUN SCRATCH
 
@@ -19,7 +19,7 @@ here = pathlib.Path(__file__).absolute().parent
 elsewhere = scratch / "elsewhere"
 elsewhere.mkdir(parents=True)
 model = json.loads((run / "epoch-0" / "submit" / "_receipt.json").read_text())["policy"]["model"]  # rows of another model would be refused
-env = {**os.environ, "GPULESS": str(scratch / "gpuless"), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(here)}
+env = {**os.environ, "GPULESS": str(scratch / "gpuless"), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": f"{here}:{here.parents[2] / 'cmd/python/src'}"}
 
 
 def ask(*words, code=0):
@@ -55,7 +55,7 @@ assert result["receipt"]["state"] == "running"
 cancelled = ask("job", "cancel", "--in", str(out))
 assert cancelled["receipt"]["state"] == "cancelled", cancelled
 
-art = f"{sys.executable} {here / 'art_trainer.py'} {scratch / 'art'}"
+art = f"{sys.executable} -m rollmill.art {scratch / 'art'}"
 settings = ["--settings", "art_backend=gpuless:Backend", "--settings", f"name={model}", "--settings", "learning_rate=1e-6"]
 try:
     ask("submit", "--prepare", "--backend", "command", "--trainer", art, "--out", str(scratch / "art-policy"), *settings)
@@ -72,4 +72,4 @@ try:
     _, again = submit("art", art, 1, "--wait", *settings)
     assert again["attached"] and len(list((scratch / "gpuless").glob("step-*"))) == 2
 finally:
-    subprocess.run([sys.executable, str(here / "art_trainer.py"), str(scratch / "art"), "--stop"], check=True)
+    subprocess.run([sys.executable, "-m", "rollmill.art", str(scratch / "art"), "--stop"], check=True, env=env)

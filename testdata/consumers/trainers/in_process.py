@@ -1,4 +1,4 @@
-"""Compare what art_trainer.py makes from a curated dataset, for ART's library in
+"""Compare what rollmill.art makes from a curated dataset, for ART's library in
 process, with what rollmill sends to a server for the same rows: the histories,
 choices, tools and rewards must be equal. Then tokenize it with ART's own code.
 
@@ -12,10 +12,11 @@ import pathlib
 import sys
 
 os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="")
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "command"))
+here = pathlib.Path(__file__).absolute()
+sys.path[:0] = [str(here.parents[1] / "command"), str(here.parents[3] / "cmd/python/src")]
 
-import art_trainer
 import gpuless
+from rollmill.art import _groups
 
 
 def plain(entry):
@@ -47,7 +48,7 @@ def same(ours, theirs):
         assert all(math.isclose(x, y, rel_tol=1e-6) for x, y in zip(a[1], b[1], strict=True))
 
 
-groups = art_trainer.groups(sys.argv[1])
+groups = _groups.groups(sys.argv[1])
 lines = pathlib.Path(sys.argv[2]).read_bytes().splitlines()
 assert len(groups) == len(lines) > 0
 histories = 0
@@ -62,4 +63,4 @@ for group, line in zip(groups, map(json.loads, lines)):
 for result in gpuless.tokenized(groups):
     got = [t for t, m in zip(result.token_ids, result.assistant_mask) if m]
     assert any(got == ids for ids in gpuless.sampled(result.trajectory)), "ART would train other tokens than were sampled"
-print("art_trainer.py:", histories, "histories as on the wire")
+print("rollmill.art:", histories, "histories as on the wire")
