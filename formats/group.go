@@ -55,7 +55,8 @@ type GroupStats struct {
 // Flat reports whether the group gives no training signal: its advantages are 0, or without any in the batch
 // the rewards of two or more are equal.
 func (s *GroupStats) Flat(t training.Training) bool {
-	return t == training.TrainsNothing || t == training.TrainsByRewards && s.Valid > 1 && training.Flat(*s.Min, *s.Max, training.FlatTolerance)
+	return t == training.TrainsNothing || t == training.TrainsByRewards && s.Valid > 1 && training.Flat(*s.Min,
+		*s.Max, training.FlatTolerance)
 }
 
 // MaxPassAtK is the largest k of column pass_at_k.

@@ -188,7 +188,8 @@ func kindOfAnswer(err error) error {
 		return ErrTemporary
 	}
 	if text := strings.ToLower(code + err.Error()); (status == http.StatusNotImplemented || status == http.StatusBadRequest) &&
-		(strings.Contains(text, "x-amz-checksum") || strings.Contains(text, "x-amz-trailer") || strings.Contains(text, "x-amz-sdk-checksum")) {
+		(strings.Contains(text, "x-amz-checksum") || strings.Contains(text,
+			"x-amz-trailer") || strings.Contains(text, "x-amz-sdk-checksum")) {
 		return ErrChecksums
 	}
 	if expired(code, err.Error()) || noCredentials(err.Error()) {

@@ -204,7 +204,8 @@ func sampledModel(ctx context.Context, o train.Options) (string, error) {
 		return sampled + " is sampled; the trainer names no model", nil
 	case policy && !first.Policy.Names(sampled), !policy && !sameModel(sampled, trained):
 		if backend := o.Submit.Trainer.Target().Backend; backend == "command" && !policy {
-			return "", cli.Usagef("if the trainer trains "+sampled+", set submit.name to it", "%q is sampled, but %q is trained", sampled, trained)
+			return "", cli.Usagef("if the trainer trains "+sampled+", set submit.name to it",
+				"%q is sampled, but %q is trained", sampled, trained)
 		}
 		return "", cli.Usagef("remove rollout.model and rollout.target-model; each epoch then samples the policy that the "+
 			"trainer names", "%q is sampled, but %q is trained", sampled, trained)

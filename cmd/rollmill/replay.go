@@ -27,7 +27,8 @@ end) and end (it ends before the recorded end).
 
   rollmill replay --in runs/demo/epoch-0/rollout --agent 'command: python agent.py'`,
 	Body: cli.With(func() *replaySettings {
-		return &replaySettings{Source: settings.Source{Does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(builtin.All, "chat")}}
+		return &replaySettings{Source: settings.Source{Does: "replay the trajectories"},
+			Options: rollout.Options{Agents: plugin.Pick(builtin.All, "chat")}}
 	}, runReplay),
 }
 

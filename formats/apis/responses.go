@@ -42,7 +42,8 @@ func (responsesTranslator) decode(q *Request, s *StoredResponses) (err error) {
 	q.responses.instructions = jsontext.Unquote(q.Fields.Get("instructions"))
 	switch input := q.Fields.Get("input"); {
 	case len(input) > 0 && input[0] == '"':
-		q.responses.input = [][]byte{jsontext.Object{field("type", encode("message")), field("role", encode("user")), field("content", input)}.Bytes()}
+		q.responses.input = [][]byte{jsontext.Object{field("type", encode("message")), field("role",
+			encode("user")), field("content", input)}.Bytes()}
 	case len(input) > 0 && input[0] == '[':
 		q.responses.input = slices.Collect(jsontext.Elements(input))
 	default:

@@ -103,7 +103,8 @@ func (s *StoredResponses) Forget(r *StoredResponse) []byte {
 	for raw := range jsontext.Elements(jsontext.ParseObject(r.Body).Get("output")) {
 		delete(s.items, itemID(raw))
 	}
-	return jsontext.Object{field("id", encode(itemID(r.Body))), field("object", encode("response")), field("deleted", []byte("true"))}.Bytes()
+	return jsontext.Object{field("id", encode(itemID(r.Body))), field("object", encode("response")),
+		field("deleted", []byte("true"))}.Bytes()
 }
 
 func itemID(raw []byte) string { return jsontext.Unquote(jsontext.ParseObject(raw).Get("id")) }

@@ -215,7 +215,8 @@ func (c *columns) batch() arrow.RecordBatch {
 			nil, 0, 0)))
 	}
 	names := &c.artifacts.texts[0]
-	out = append(out, array.MakeFromData(c.pairs(requestSchema.Field(len(out)).Type, c.artifacts.ends, names, c.artifacts.texts[1].column())))
+	out = append(out, array.MakeFromData(c.pairs(requestSchema.Field(len(out)).Type, c.artifacts.ends, names,
+		c.artifacts.texts[1].column())))
 	return array.NewRecordBatch(requestSchema, out, int64(c.rows))
 }
 

@@ -237,7 +237,8 @@ var memberColumns = slices.Concat(
 	lossColumns,
 	[]Column{
 		{Path: "no_advantage", Type: str, Meaning: "why advantage is null: " +
-			oneOf([]string{training.NoAdvantageFailed, training.NoAdvantageUnscored, training.NoAdvantageSingleton}), Null: "there is one"},
+			oneOf([]string{training.NoAdvantageFailed, training.NoAdvantageUnscored,
+				training.NoAdvantageSingleton}), Null: "there is one"},
 	},
 )
 
@@ -246,7 +247,8 @@ var advantageColumns = under("advantages", []Column{
 	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message with an advantage of its own; the others have the " +
 		"trajectory's", Since: "2.1"},
 	{Path: "value", Type: f64, Meaning: "the advantage of each of its tokens; their mean where they differ", Since: "2.1"},
-	{Path: "tokens", Type: "list of float32", Meaning: "an advantage for each of its token_ids", Null: "all have the value", Since: "2.1"},
+	{Path: "tokens", Type: "list of float32", Meaning: "an advantage for each of its token_ids",
+		Null: "all have the value", Since: "2.1"},
 })
 
 // signalColumns: the list is null where no reward has any.
@@ -350,7 +352,8 @@ var plannedColumns = []Column{
 	{Path: "first_generation", Type: i32, Meaning: "the number of the first of them, in this epoch"},
 	{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` are repeated, not sampled",
 		Null: "attempts from the start", Since: "2.3"},
-	{Path: "fork_call", Type: i32, Meaning: "index in its calls of the first that is sampled again", Null: "attempts from the start", Since: "2.3"},
+	{Path: "fork_call", Type: i32, Meaning: "index in its calls of the first that is sampled again",
+		Null: "attempts from the start", Since: "2.3"},
 	{Path: "reason", Type: str, Meaning: "why: " + oneOf(decision.PlanReasons)},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward"},
@@ -377,7 +380,8 @@ var exampleStatsColumns = []Column{
 var workspaceColumns = []Column{
 	{Path: "trajectory_id", Type: str, Meaning: trajectoryID.Meaning, Since: "2.4"},
 	{Path: "piece", Type: i32, Meaning: "which piece of the trajectory's archive, from 0", Since: "2.4"},
-	{Path: "runtime", Type: str, Meaning: "what ran the container: podman, docker, bwrap or command", Null: "not the first piece", Since: "2.4"},
+	{Path: "runtime", Type: str, Meaning: "what ran the container: podman, docker, bwrap or command",
+		Null: "not the first piece", Since: "2.4"},
 	{Path: "image_digest", Type: str, Meaning: "the image's id, as the runtime gives it", Null: "there is no image", Since: "2.4"},
 	{Path: "digest", Type: str, Meaning: "SHA-256 of the archive before it was compressed", Null: "no archive was kept: `left_out` says why",
 		Since: "2.4"},

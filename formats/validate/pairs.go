@@ -65,7 +65,8 @@ func unpaired(rows []fact) {
 	count := map[key]int{} // rows with a prompt; with an answer to it, with a score, with both
 	keys := func(f *fact, at int) [4]key {
 		p := f.differs[at]
-		return [...]key{{p.prompt, 0, 0, at}, {p.prompt, p.answer, 0, at + 2}, {p.prompt, 0, f.score, at + 4}, {p.prompt, p.answer, f.score, at + 6}}
+		return [...]key{{p.prompt, 0, 0, at}, {p.prompt, p.answer, 0, at + 2}, {p.prompt, 0, f.score, at + 4},
+			{p.prompt, p.answer, f.score, at + 6}}
 	}
 	for i := range rows {
 		for at := range rows[i].differs {

@@ -103,7 +103,10 @@ func (u *unread) fields(t *formats.Trajectory, v []byte) {
 		for key, v := range jsontext.Members(fields) {
 			name, says := formats.Text(key), wordsOf(key)
 			first(&u.media, name, !says.tool && within(says, v, maxDepth, isMedia))
-			first(&u.history, name, !says.tool && within(says, v, maxDepth, func(says *words, v []byte) bool { return v[0] != '"' && isHistory(t, says, v) }))
+			first(&u.history, name, !says.tool && within(says, v, maxDepth, func(says *words,
+				v []byte) bool {
+				return v[0] != '"' && isHistory(t, says, v)
+			}))
 			first(&u.content, name, silent(m) && !m.Sampled && m.Role != "tool" && (v[0] == '[' || v[0] == '{') && !blank(v))
 			if !trained || says.tool {
 				continue

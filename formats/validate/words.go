@@ -40,8 +40,9 @@ var (
 	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra", "pretrain"}
 	reversed  = []string{"skip", "demo", "masked", "notrain", "untrain", "nottrain", "donttrain", "noloss", "nolearn", "unlearn",
 		"ignore", "exclude", "without", "disable", "freeze", "frozen"}
-	offNames = []string{"weight", "lossweight", "lossscale", "sampleweight", "exampleweight", "train", "trainable", "lossmask", "steplossmask"}
-	onNames  = []string{"skip", "skiptraining", "masked", "ignore", "isdemo", "exclude", "excluded"}
+	offNames = []string{"weight", "lossweight", "lossscale", "sampleweight", "exampleweight", "train",
+		"trainable", "lossmask", "steplossmask"}
+	onNames = []string{"skip", "skiptraining", "masked", "ignore", "isdemo", "exclude", "excluded"}
 
 	callStems      = []string{"call", "tooluse", "invocation"}
 	reasoningStems = []string{"reasoning", "thinking", "thought", "rationale", "scratchpad", "chainofthought"}

@@ -158,7 +158,8 @@ func (p *packer) changed(e entry) error {
 	case kind == 0:
 		return p.file(e, h)
 	default:
-		return p.record(e.Path, leftKey, cmp.Or(map[fs.FileMode]string{fs.ModeSocket: "a socket", fs.ModeNamedPipe: "a named pipe"}[kind], "a device"))
+		return p.record(e.Path, leftKey, cmp.Or(map[fs.FileMode]string{fs.ModeSocket: "a socket",
+			fs.ModeNamedPipe: "a named pipe"}[kind], "a device"))
 	}
 	return p.entry(h)
 }

@@ -83,7 +83,8 @@ const (
 
 // ImportDefaults returns the options at their defaults.
 func ImportDefaults() ImportOptions {
-	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone, Auxiliary: tree.AuxiliarySkip, Nights: Nights{Settle: time.Hour}}
+	return ImportOptions{GroupBy: GroupByID, Train: TrainAll, Merge: MergeNone, Auxiliary: tree.AuxiliarySkip,
+		Nights: Nights{Settle: time.Hour}}
 }
 
 // Declare declares the user's options, except the files.

@@ -58,7 +58,8 @@ func report(result shards.Result, outcome shards.Outcome) stages.Report {
 		Rows: result.Rows, Counts: outcome.Counts, Failures: outcome.Failures, Facts: outcome.Facts,
 	}
 	if m := result.Sealed; m != nil {
-		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
+		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(),
+			m.Counts, m.Failures, m.Facts
 	}
 	r.Message = plural.Of(r.Rows, "trajectory")
 	for _, x := range []struct{ fact, text string }{

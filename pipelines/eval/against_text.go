@@ -86,6 +86,7 @@ func writePaired(w io.Writer, head string, all []Paired, name func(*Paired) stri
 	for i := range all {
 		p := &all[i]
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%d, %d\t%d, %d\t%s\n", text.Line(name(p)), p.Examples,
-			p.Difference.text(), text.Float(p.P), text.Float(p.PHolm), p.Wins, p.Losses, p.Gained, p.Lost, cmp.Or(p.Better, "not decided"))
+			p.Difference.text(), text.Float(p.P), text.Float(p.PHolm), p.Wins, p.Losses, p.Gained, p.Lost,
+			cmp.Or(p.Better, "not decided"))
 	}
 }

@@ -168,7 +168,8 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 }
 
 func noField(field string, e *example) error {
-	return fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(e.fields)), ", "), "eval: no example has a field %q", field)
+	return fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(e.fields)), ", "),
+		"eval: no example has a field %q", field)
 }
 
 // at returns a field's value as text; values that are not text are written as JSON.

@@ -93,7 +93,8 @@ func (r *TryResult) writeGroups(w io.Writer) {
 		}
 		for _, a := range r.Attempts {
 			if a.group == g.GroupID && a.Differs != "" {
-				fmt.Fprintf(w, "\n    attempt %d, from message [%d] on: %s", a.Generation, a.Message, excerpt.Start(text.Line(a.Differs), 120))
+				fmt.Fprintf(w, "\n    attempt %d, from message [%d] on: %s", a.Generation, a.Message,
+					excerpt.Start(text.Line(a.Differs), 120))
 			}
 		}
 	}

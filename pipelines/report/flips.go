@@ -20,7 +20,8 @@ func flips(ctx context.Context, root string, epochs []history.Epoch) (lines []st
 	for i := range epochs {
 		e, found := &epochs[i], map[string]int64{}
 		dir, err := history.Last(ctx, run.Layout{Root: root}.Epoch(e.Epoch), "score")
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(e.Scores)), func(n string) bool { return strings.HasPrefix(n, "validation/") })
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(e.Scores)),
+			func(n string) bool { return strings.HasPrefix(n, "validation/") })
 		if s := e.Made.Stages["score"]; s.Manifest != nil && strings.Contains(fmt.Sprint(s.Params["reward"]), "=harbor:") {
 			names = append(names, "rollout")
 		}

@@ -40,7 +40,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	s.counts.add(count(0, c.answers).CompletionTokens)
 	for i, a := range c.answers {
 		if s.opts.Sampled != nil {
-			s.opts.Sampled(Sample{ID: c.id, Choice: i, Stream: c.request.Stream, PromptIDs: c.prompt, TokenIDs: a.ids, Logprobs: a.logprobs})
+			s.opts.Sampled(Sample{ID: c.id, Choice: i, Stream: c.request.Stream, PromptIDs: c.prompt,
+				TokenIDs: a.ids, Logprobs: a.logprobs})
 		}
 	}
 	if c.request.Stream {

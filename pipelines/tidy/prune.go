@@ -70,7 +70,8 @@ func (p *Plan) workspaces(o PruneOptions, r *root) {
 			continue
 		}
 		parts := slices.DeleteFunc(slices.Clone(f.Objects), func(x storage.Object) bool {
-			return !slices.ContainsFunc(f.Manifest.PartsOf(schema.TableWorkspaces), func(p manifest.Part) bool { return p.Name == x.Key })
+			return !slices.ContainsFunc(f.Manifest.PartsOf(schema.TableWorkspaces),
+				func(p manifest.Part) bool { return p.Name == x.Key })
 		})
 		if len(parts) > 0 && r.busy(o, f) {
 			p.keep(f, "a command is writing there", false)

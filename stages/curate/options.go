@@ -111,7 +111,8 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if o.PlanTable.Drawn() != (o.Examples != nil) {
-		return Usage("give --plan-examples the task file of rollout, and --plan-mix or --plan-pass-rate", "curate: a plan is drawn from a task file")
+		return Usage("give --plan-examples the task file of rollout, and --plan-mix or --plan-pass-rate",
+			"curate: a plan is drawn from a task file")
 	}
 	return o.makeRules()
 }

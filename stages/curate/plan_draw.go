@@ -120,7 +120,8 @@ func (d *draw) addExamples() error {
 		key := 1
 		if d.o.PlanTable.Mix != nil {
 			value := fieldOf(e.Fields, field)
-			found, key = found || value != nil, 1+slices.IndexFunc(d.mix, func(s MixShare) bool { return s.Key == jsontext.AnyText(value) })
+			found, key = found || value != nil, 1+slices.IndexFunc(d.mix,
+				func(s MixShare) bool { return s.Key == jsontext.AnyText(value) })
 		}
 		if key > 0 && !d.heldOut(&e) {
 			err = d.add(e.ID, candidate{Key: key})

@@ -167,7 +167,8 @@ func (s *set) nextGeneration(ctx context.Context) (next int32, err error) {
 func (o *Options) requestForks(ctx context.Context, in *input, p *plan, size int, all *requestList) error {
 	s := in.sets[0]
 	if s.scattered {
-		return Usage("write the rows of a group next to each other, as rollout does", "curate: --plan-forks: the rows of a group are not adjacent")
+		return Usage("write the rows of a group next to each other, as rollout does",
+			"curate: --plan-forks: the rows of a group are not adjacent")
 	}
 	next, err := s.nextGeneration(ctx)
 	if err != nil {

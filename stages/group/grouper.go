@@ -188,7 +188,8 @@ func (g *Grouper) steps(members []formats.Member) error {
 		out[k] = make([]Credit, len(steps[k]))
 		for s := range out[k] {
 			if why := steps[k][s].NoState; why != "" {
-				return &BadMember{i, fmt.Sprintf("message %d: %s", steps[k][s].Message, why), "give every state a value, as in EXPRESSION ?? \"\""}
+				return &BadMember{i, fmt.Sprintf("message %d: %s", steps[k][s].Message, why),
+					"give every state a value, as in EXPRESSION ?? \"\""}
 			}
 			out[k][s].Value = *m.Advantage
 		}

@@ -140,7 +140,8 @@ func (r *row) of() *ids { return &r.ids }
 func (r *row) member(group string) formats.Member {
 	return formats.Member{
 		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, GroupID: group, Epoch: r.Epoch, Generation: r.Generation,
-		ForkedFrom: r.ForkedFrom, ForkCall: r.ForkCall, Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards,
+		ForkedFrom: r.ForkedFrom, ForkCall: r.ForkCall, Status: r.Status, Reward: r.Reward, Rewards: r.Rewards,
+		ShapedRewards: r.ShapedRewards,
 	}
 }
 

@@ -78,7 +78,8 @@ func report(result shards.Result, outcome shards.Outcome) stages.Report {
 	}
 	m := result.Sealed
 	if m != nil {
-		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(), m.Counts, m.Failures, m.Facts
+		r.Sealed, r.Rows, r.RowsDigest, r.Counts, r.Failures, r.Facts = true, m.Rows, m.RowsDigest.String(),
+			m.Counts, m.Failures, m.Facts
 	}
 	r.Message = fmt.Sprintf("%s, %d failed", plural.Of(r.Rows, "trajectory"), r.Counts[outcomes.StatusFailed])
 	if m == nil {

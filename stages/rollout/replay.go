@@ -202,7 +202,8 @@ func (r *Replayed) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s: %d of %s the same, %d of %s made again, %d skipped\n", r.In, r.Same, plural.Of(r.Rows-r.Skipped, "trajectory"),
 		r.Again, plural.Of(r.Calls, "call"), r.Skipped)
 	for _, d := range r.Differ {
-		fmt.Fprintf(w, "\n%s of example %s: %s after %d of %s\n", d.TrajectoryID, d.ExampleID, d.Cause, d.Again, plural.Of(int64(d.Calls), "call"))
+		fmt.Fprintf(w, "\n%s of example %s: %s after %d of %s\n", d.TrajectoryID, d.ExampleID, d.Cause, d.Again,
+			plural.Of(int64(d.Calls), "call"))
 		for _, line := range []struct{ name, text string }{{"was", d.Was}, {"is", d.Is}, {"error", d.Error}} {
 			if line.text != "" {
 				_, err = fmt.Fprintf(w, "  %-6s%.300q\n", line.name, line.text)

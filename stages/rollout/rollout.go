@@ -151,7 +151,8 @@ func (o Options) attempted(ctx context.Context, t planning.Tasks, turn *turn, be
 		return nil, err
 	}
 	journal.Expected = t.Attempts()
-	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: watch.Spending{Budget: o.Budget}}
+	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(),
+		lease: turn.lease, spending: watch.Spending{Budget: o.Budget}}
 	if r.origins, err = o.openOrigins(ctx, t); err != nil {
 		return nil, err
 	}

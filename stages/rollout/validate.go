@@ -49,7 +49,8 @@ func (o Options) Validate() error {
 		return agents.Usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
 			"%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
 	case o.KeepWorkspace && !o.agent.Workspaces:
-		return agents.Usage("only agent harbor works in a container of ours", "--keep-workspace: agent %s has no workspace", o.agent.Kind)
+		return agents.Usage("only agent harbor works in a container of ours",
+			"--keep-workspace: agent %s has no workspace", o.agent.Kind)
 	case o.RateLimit < 0 || o.RateLimit != o.RateLimit:
 		return agents.Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	case o.Concurrency < 0:

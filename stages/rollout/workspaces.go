@@ -69,7 +69,8 @@ func (k *kept) add(ctx context.Context, t *formats.Trajectory) error {
 	}
 	if archive == nil { // the row was carried over
 		if !k.has(t.TrajectoryID) {
-			return fault.Invalid(k.at.Bucket.URI(), "make the attempt again: --overwrite", nil, "the workspace of trajectory %q is gone", t.TrajectoryID)
+			return fault.Invalid(k.at.Bucket.URI(), "make the attempt again: --overwrite", nil,
+				"the workspace of trajectory %q is gone", t.TrajectoryID)
 		}
 		return k.copy(ctx, t.TrajectoryID)
 	}

@@ -5,7 +5,8 @@ import "slices"
 // lightColumns are the columns that the detail Light has, all of which are adjacent at
 // a part's end.
 var lightColumns = []string{"trajectory_id", "run", "example_id", "epoch", "generation", "forked_from", "fork_call", "answer",
-	"status", "stop_reason", "failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens", "sampled_tokens", "metadata"}
+	"status", "stop_reason", "failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens",
+	"sampled_tokens", "metadata"}
 
 // textColumns are those that the detail Text adds: the messages without their token-level data.
 var textColumns = []string{"tool_sets", "messages.parent", "messages.role", "messages.content", "messages.content_parts",

@@ -110,7 +110,8 @@ type session struct {
 
 // newSession returns a session; digest is that of what is submitted.
 func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest string) *session {
-	s := &session{Options: o, Description: o.Trainer.Describe(), data: d, target: stored(ctx, o.Trainer.Target()), began: o.Clock(), patient: true}
+	s := &session{Options: o, Description: o.Trainer.Describe(), data: d, target: stored(ctx,
+		o.Trainer.Target()), began: o.Clock(), patient: true}
 	if d != nil {
 		s.runID = d.Run.ID
 	}

@@ -238,7 +238,10 @@ func writeFlagsUnder(b *strings.Builder, heading string, settings []*plugin.Sett
 	if len(settings) == 0 {
 		return
 	}
-	terminal.WriteRows(b, heading, each(settings, func(s *plugin.Setting) [2]string { return [2]string{form(s), s.Phrase() + notes(s)} }))
+	terminal.WriteRows(b, heading, each(settings, func(s *plugin.Setting) [2]string {
+		return [2]string{form(s),
+			s.Phrase() + notes(s)}
+	}))
 }
 
 // writeNames writes the names of flags, a line for each heading.

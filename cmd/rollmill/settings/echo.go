@@ -59,7 +59,8 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *r
 	if sent, has := receipt.Sequences["sequences.parquet"]; has && receipt.Trajectories > 0 {
 		missing = 1 - (1-missing)*float64(sent.Trajectories)/float64(receipt.Trajectories)
 	}
-	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: OpenScored, MaxFailureRate: &missing}
+	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All,
+		Open: OpenScored, MaxFailureRate: &missing}
 	for i, of := range columns {
 		name, weight := echoed, 0.0
 		if i == 0 { // scores have a total

@@ -7,7 +7,8 @@ import (
 
 // Exporter writes the groups that an ART server accepts, one a line.
 var Exporter = exporters.Format{
-	Name: "art", Use: validate.ForGRPO, For: exporters.Training, Help: "ART's trajectory groups, one a line", Of: exporters.Groups, Whole: true,
+	Name: "art", Use: validate.ForGRPO, For: exporters.Training, Help: "ART's trajectory groups, one a line",
+	Of: exporters.Groups, Whole: true,
 	Files: []exporters.Extension{exporters.JSONL},
 	Notes: notes, Credit: exporters.OfTrajectories,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {

@@ -132,7 +132,8 @@ var meanings = map[string]string{
 	"turns": "several messages were sampled", "branches": "sampled outside the main path", "tools": "the format cannot hold these tools",
 	"others": "the policy did not sample every answer", "plain_assistant": "the policy did not sample every answer",
 	"prefix_break": "a prompt does not continue the tokens before it", "singleton": "nothing to compare with",
-	"too_few": "fewer than two scored members", "tie": "equal rewards", "prompts": "different prompts", "parts": "content that is not text",
+	"too_few": "fewer than two scored members", "tie": "equal rewards", "prompts": "different prompts",
+	"parts":    "content that is not text",
 	"unsolved": "the reward is below --solved-threshold",
 }
 

@@ -91,7 +91,8 @@ func listed(file string) (out []string, err error) {
 	for _, t := range m.Tasks {
 		if same[t] == "" {
 			return nil, fault.Invalid(file, "restore its files, take it out of the manifest, or update this with `harbor sync`", err,
-				"the files of task %q do not have the digest %q: %s", t.Name, t.Digest, cmp.Or(of[t.Name], "no folder here has the task"))
+				"the files of task %q do not have the digest %q: %s", t.Name, t.Digest, cmp.Or(of[t.Name],
+					"no folder here has the task"))
 		}
 		out = append(out, same[t])
 	}

@@ -136,7 +136,8 @@ var (
 	userName     = regexp.MustCompile(`^[A-Za-z0-9_][\w.-]*(:[A-Za-z0-9_][\w.-]*)?$`)
 	imageName    = regexp.MustCompile(`^([\w.-]+(:\d+)?/)?[a-z0-9][\w.-]*(/[a-z0-9][\w.-]*)*(:\w[\w.-]*)?(@[a-z0-9]+:[0-9a-f]+)?$`)
 	// transports are what Podman takes for a place of this machine before a colon.
-	transports = []string{"containers-storage", "dir", "docker-archive", "docker-daemon", "oci", "oci-archive", "ostree", "sif", "tarball"}
+	transports = []string{"containers-storage", "dir", "docker-archive", "docker-daemon", "oci", "oci-archive",
+		"ostree", "sif", "tarball"}
 )
 
 // checkStrings refuses what a program of this machine could take for something else: an
@@ -178,7 +179,8 @@ type NamedPhase struct {
 
 // Phases returns who has variables of their own, in the order in which they run.
 func (t Task) Phases() []NamedPhase {
-	return []NamedPhase{{"environment", Phase{Env: t.Environment.Env}}, {"agent", t.Agent}, {"solution", Phase{Env: t.Solution}}, {"verifier", t.Verifier}}
+	return []NamedPhase{{"environment", Phase{Env: t.Environment.Env}}, {"agent", t.Agent}, {"solution",
+		Phase{Env: t.Solution}}, {"verifier", t.Verifier}}
 }
 
 // Template reads a value of the form ${NAME} or ${NAME:-DEFAULT}, which stands for a

@@ -24,9 +24,11 @@ var limits = map[string]string{"AgentTimeoutError": outcomes.StopTimeout,
 
 // classes are the failure classes of exceptions; the others are internal.
 var classes = map[string]string{"AgentTimeoutError": outcomes.FailTimeout, "NonZeroAgentExitCodeError": outcomes.FailAgentExit,
-	"CancelledError": outcomes.FailCancelled, "SandboxBuildFailedError": outcomes.FailImage, "EnvironmentStartTimeoutError": outcomes.FailStart,
-	"AgentSetupTimeoutError": outcomes.FailStart, "HealthcheckError": outcomes.FailStart, "MemoryLimitExceededError": outcomes.FailLimit,
-	"SandboxLikelyOutOfMemoryError": outcomes.FailLimit, "VerifierTimeoutError": outcomes.FailVerifier, "AddTestsDirError": outcomes.FailVerifier,
+	"CancelledError": outcomes.FailCancelled, "SandboxBuildFailedError": outcomes.FailImage,
+	"EnvironmentStartTimeoutError": outcomes.FailStart,
+	"AgentSetupTimeoutError":       outcomes.FailStart, "HealthcheckError": outcomes.FailStart, "MemoryLimitExceededError": outcomes.FailLimit,
+	"SandboxLikelyOutOfMemoryError": outcomes.FailLimit, "VerifierTimeoutError": outcomes.FailVerifier,
+	"AddTestsDirError":         outcomes.FailVerifier,
 	"DownloadVerifierDirError": outcomes.FailVerifier, "RewardFileNotFoundError": outcomes.FailVerifier,
 	"RewardFileEmptyError": outcomes.FailVerifier, "VerifierOutputParseError": outcomes.FailVerifier}
 
@@ -80,7 +82,8 @@ func conclude(t *formats.Trajectory, result jsontext.Object) {
 		t.Status, t.StopReason = outcomes.StatusTruncated, stop
 		return
 	}
-	importers.Fail(t, cmp.Or(classes[kind], outcomes.FailInternal), kind+": "+must.Text("exception_info.exception_message", e.Get("exception_message")))
+	importers.Fail(t, cmp.Or(classes[kind], outcomes.FailInternal),
+		kind+": "+must.Text("exception_info.exception_message", e.Get("exception_message")))
 	t.Rewards = nil
 	if t.FailureClass == outcomes.FailTimeout {
 		t.StopReason = outcomes.StopTimeout
@@ -138,7 +141,8 @@ func rewardsOf(o, result jsontext.Object) jsontext.Object {
 	}
 	for _, c := range file {
 		if rewards != nil && !jsontext.Same(string(c.Raw), string(rewards.Get(c.Key))) {
-			must.Fail("the reward %q is %s in result.json, and %s in the file of the verifier", c.Key, cmp.Or(string(rewards.Get(c.Key)), "missing"), c.Raw)
+			must.Fail("the reward %q is %s in result.json, and %s in the file of the verifier", c.Key,
+				cmp.Or(string(rewards.Get(c.Key)), "missing"), c.Raw)
 		}
 	}
 	if rewards == nil {

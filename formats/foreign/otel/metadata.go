@@ -17,7 +17,8 @@ import (
 var columns = []string{
 	"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions",
 	"gen_ai.request.", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.prompt_tokens",
-	"gen_ai.usage.completion_tokens", "gen_ai.usage.total_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+	"gen_ai.usage.completion_tokens", "gen_ai.usage.total_tokens", "gen_ai.usage.cache_read.input_tokens",
+	"gen_ai.usage.cache_read_input_tokens",
 	"gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.prompt", "gen_ai.completion",
 	"llm.input_messages", "llm.output_messages", "llm.tools",
 	"llm.token_count.prompt", "llm.token_count.completion", "llm.token_count.total", "llm.token_count.prompt_details.cache_read",

@@ -74,7 +74,8 @@ func (s *sequence) readIDs() {
 // responds sets how many ids the response has.
 func (s *sequence) responds(field string, n int) {
 	if s.response >= 0 && n != s.response || n > len(s.ids) {
-		must.Fail("column %q says that the response has %d of %d ids, another one has %d", s.Column(field), n, len(s.ids), max(0, s.response))
+		must.Fail("column %q says that the response has %d of %d ids, another one has %d", s.Column(field), n,
+			len(s.ids), max(0, s.response))
 	}
 	s.response = n
 }

@@ -36,7 +36,8 @@ var OpenRLHFPreferences = exporters.Format{
 
 // OpenRLHFKTO writes the single answers that OpenRLHF's KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
-	Name: "openrlhf-kto", Use: validate.ForKTO, For: exporters.Training, Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
+	Name: "openrlhf-kto", Use: validate.ForKTO, For: exporters.Training,
+	Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  3, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFAnswer)),
 }

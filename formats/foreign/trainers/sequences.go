@@ -95,7 +95,8 @@ func sequencesRows(x *exporters.Item, t *formats.Trajectory, list []sequences.Se
 			Generation: t.Generation,
 			Sequence:   int32(n), Sequences: int32(len(list)), Cause: s.Cause,
 			PromptIDs: s.Prompt, ResponseIDs: s.Response, LossMask: s.Mask, Logprobs: s.Logprobs, Tokens: int32(s.Tokens),
-			Reward: t.Reward, Advantage: t.Advantage, Advantages: s.Advantages, Weight: x.Weights.Of(sequences.TokenMean, s, list), Status: t.Status,
+			Reward: t.Reward, Advantage: t.Advantage, Advantages: s.Advantages,
+			Weight: x.Weights.Of(sequences.TokenMean, s, list), Status: t.Status,
 		}
 		if l := s.Losses; l != nil {
 			out[n].RLWeights, out[n].CEWeights, out[n].RefKLWeights, out[n].RefLogprobs = l.RL, l.CE, l.RefKL, l.Reference

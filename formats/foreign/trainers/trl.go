@@ -38,7 +38,8 @@ var TRLSFT = exporters.Format{
 
 // TRLPrompts writes a prompt-only dataset.
 var TRLPrompts = exporters.Format{
-	Name: "trl-prompts", Use: validate.ForPrompts, For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
+	Name: "trl-prompts", Use: validate.ForPrompts, For: exporters.Training,
+	Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  3, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
 }

@@ -122,7 +122,8 @@ func (a *jsonScan) pass(s *shape, rep, least, end int) error {
 			return err
 		}
 		if r != rep || d < least || d >= end {
-			return layout.BadPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d", c.at, r, d, rep, least, end-1)
+			return layout.BadPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d",
+				c.at, r, d, rep, least, end-1)
 		}
 		c.pass()
 	}

@@ -213,7 +213,8 @@ func (c *cursor) inherit(spent *cursor) {
 		from.Spare = layout.Values{}
 	}
 	c.column.Text, c.column.Texts = from.Text, from.Texts
-	c.column.Inflated, c.column.Levels, c.column.Index, c.column.Offsets, c.column.Spare = from.Inflated, from.Levels, from.Index, from.Offsets, from.Spare
+	c.column.Inflated, c.column.Levels, c.column.Index, c.column.Offsets, c.column.Spare = from.Inflated,
+		from.Levels, from.Index, from.Offsets, from.Spare
 	c.window.Buf = spent.window.Buf[:0]
 }
 

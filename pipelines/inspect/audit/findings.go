@@ -59,7 +59,8 @@ func chosen(o Options) ([]validate.Check, error) {
 	}
 	for name := range only {
 		if strings.HasPrefix(name, "witness_") && o.Against == "" {
-			return nil, fault.Errorf(fault.Usage, "name a second record of the attempts: --against URI", "--only %s compares two records", name)
+			return nil, fault.Errorf(fault.Usage, "name a second record of the attempts: --against URI",
+				"--only %s compares two records", name)
 		}
 	}
 	skip, err := validate.Named(checks, o.Skip)

@@ -116,7 +116,8 @@ func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	}
 	d.Rows += int64(len(rows))
 	d.Groups++
-	d.flip(Mover{Row: rows[0].Number, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o, !advantages)
+	d.flip(Mover{Row: rows[0].Number, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID,
+		Epoch: rows[0].Epoch}, o, !advantages)
 	signsA, flatA := signs(as, advantages)
 	signsB, flatB := signs(bs, advantages)
 	count(&d.FlatA, flatA)

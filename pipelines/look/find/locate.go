@@ -132,7 +132,8 @@ func (g *Found) CompleteID(ctx context.Context, prefix string) (string, error) {
 	case n > MaxNamed:
 		return "", fault.Invalid(g.Root, "give more of the id", nil, "more than %d trajectories begin with %q", MaxNamed, prefix)
 	case n > 1:
-		return "", fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q", n, prefix)
+		return "", fault.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil,
+			"%d trajectories begin with %q", n, prefix)
 	}
 	return ids[0], nil
 }

@@ -134,7 +134,8 @@ func sources(rollouts []Stage) counts {
 // groups adds what became of the groups, and of what could be pairs.
 func (f *Funnel) groups(facts map[string]float64) {
 	all, compared, flat := int64(facts["groups"]), int64(facts["groups_with_advantages"]), int64(facts["groups_flat"])
-	f.add("groups that teach", "groups", 0, compared-flat, counts{"groups": all}, counts{"flat": flat, "too few rewards": all - compared}, nil)
+	f.add("groups that teach", "groups", 0, compared-flat, counts{"groups": all}, counts{"flat": flat,
+		"too few rewards": all - compared}, nil)
 	pairs, refused := int64(facts["pairs"]), counts{}
 	for name, n := range facts {
 		if why, is := strings.CutPrefix(name, "pairs_"); is && !strings.HasPrefix(why, "unfit_") {

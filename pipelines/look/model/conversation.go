@@ -154,7 +154,8 @@ func conversation(ctx context.Context, s *joined.Source, row int64, decided map[
 		return nil, err
 	}
 	if s.Rows.Kind == schema.KindGroups {
-		c.Group = &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward, Advantage: c.t.Advantage, NoAdvantage: is.NoAdvantage}
+		c.Group = &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward,
+			Advantage: c.t.Advantage, NoAdvantage: is.NoAdvantage}
 		c.Group.Made(s.Rows)
 	}
 	if d, ok := decided[is.TrajectoryID]; ok {

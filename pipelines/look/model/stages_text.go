@@ -55,5 +55,6 @@ func WriteMessages(b *strings.Builder, all []OfMessage) {
 
 // String returns a component as one line.
 func (c Component) String() string {
-	return fmt.Sprintf("%s = %s, weight %g%s", text.Line(c.Name), text.Exact(c.Value), c.Weight, text.Because(c.Failure, cmp.Or(c.Error, c.Reason)))
+	return fmt.Sprintf("%s = %s, weight %g%s", text.Line(c.Name), text.Exact(c.Value), c.Weight,
+		text.Because(c.Failure, cmp.Or(c.Error, c.Reason)))
 }

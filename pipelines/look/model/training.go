@@ -159,7 +159,8 @@ func (c *Conversation) Facts() []Fact {
 		{"policy", text.Or(t.PolicyVersion, "%d", "-")},
 		{"tokens", fmt.Sprintf("%d sampled, %d of prompts", t.SampledTokens, t.PromptTokens)},
 		{"token ids", text.Name(t.TokenSource)},
-		{"messages", plural.Of(len(t.Messages), "message") + ", " + plural.Of(len(t.Calls), "call") + ", " + plural.Of(branches, "branch")},
+		{"messages", plural.Of(len(t.Messages), "message") + ", " + plural.Of(len(t.Calls),
+			"call") + ", " + plural.Of(branches, "branch")},
 		{"reward", orNone(t.Reward, "")},
 	}
 	if t.ForkCall != nil {
@@ -168,7 +169,8 @@ func (c *Conversation) Facts() []Fact {
 	none := ""
 	if g := c.Group; g != nil {
 		none = g.NoAdvantage
-		facts = append(facts, Fact{"group", g.summary()}, Fact{"estimator", text.Name(strings.TrimSuffix(g.Estimator+" "+g.Compat, " none"))})
+		facts = append(facts, Fact{"group", g.summary()}, Fact{"estimator",
+			text.Name(strings.TrimSuffix(g.Estimator+" "+g.Compat, " none"))})
 	}
 	facts = append(facts, Fact{"advantage", orNone(t.Advantage, none)})
 	if c.Decision != nil {

@@ -137,7 +137,8 @@ func (m *listModel) firstTexts(r *http.Request, x *query.Index, rows []uint32) (
 	}
 	out := map[uint32]firsts{}
 	return out, query.Texts(r.Context(), x.From.Base, rows, func(row uint32, of *query.Row) {
-		out[row] = firsts{text.FirstWords(questionOf(of.Example, x.From.Rows.Columns.Question), firstBytes), text.FirstWords(of.Answer, firstBytes)}
+		out[row] = firsts{text.FirstWords(questionOf(of.Example, x.From.Rows.Columns.Question), firstBytes),
+			text.FirstWords(of.Answer, firstBytes)}
 	}, "example", "answer")
 }
 

@@ -94,7 +94,10 @@ func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *c
 		}
 		both = append(both, d)
 	}
-	changed, err := s.tasks.Of(both[0].Ref("", "").Digest+both[1].Ref("", "").Digest, func() ([]string, error) { return history.ChangedTasks(ctx, both) })
+	changed, err := s.tasks.Of(both[0].Ref("", "").Digest+both[1].Ref("", "").Digest, func() ([]string,
+		error) {
+		return history.ChangedTasks(ctx, both)
+	})
 	if err == nil && changed[1] != "" {
 		m.Problems = append(m.Problems, changed[1])
 	}

@@ -106,7 +106,8 @@ func (v *reading) links(r *http.Request, s *Server) (out []Crumb) {
 	for k := range t.Calls { // their page shows them side by side
 		id := formats.GroupOf(t.ExampleID, int(t.Epoch), t.TrajectoryID, new(int32(k)))
 		if n, ok := v.x.GroupOf(id); ok {
-			out = append(out, Crumb{fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count, "other ending"), k), page.Link("d", v.Key, "g", id)})
+			out = append(out, Crumb{fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count,
+				"other ending"), k), page.Link("d", v.Key, "g", id)})
 		}
 	}
 	at := slices.Index(rows, v.t.Is.Row)

@@ -104,7 +104,8 @@ func (s *Server) summary(ctx context.Context, l *catalogue.Listing) (runRow, err
 		return row, err
 	}
 	if row.Epochs, row.damaged = f.epochs, f.damaged; len(f.left) > 0 {
-		row.damaged = append(row.damaged, fmt.Sprintf("%s: %s without figures: %s.", row.Name, epochsAre(len(f.left)), plural.Numbers(f.left)))
+		row.damaged = append(row.damaged, fmt.Sprintf("%s: %s without figures: %s.", row.Name,
+			epochsAre(len(f.left)), plural.Numbers(f.left)))
 	}
 	row.Live = slices.ContainsFunc(l.Entries, (*catalogue.Entry).Live)
 	cost := history.Run{Epochs: row.Epochs}.Cost()

@@ -145,7 +145,8 @@ func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where model.Appe
 	}
 	scored := Scored{where, r.Reward, components, r.Failure, r.Error, nil}
 	for _, x := range r.Signals {
-		scored.Signals = append(scored.Signals, model.OfMessage{Message: x.Message, Name: x.Component, Value: x.Value, Tokens: len(x.Values)})
+		scored.Signals = append(scored.Signals, model.OfMessage{Message: x.Message, Name: x.Component,
+			Value: x.Value, Tokens: len(x.Values)})
 	}
 	s.Scores = append(s.Scores, scored)
 	return nil
@@ -162,7 +163,8 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 		g.Messages = append(g.Messages, model.OfMessage{Message: a.Message, Name: "advantage", Value: a.Value, Tokens: len(a.Tokens)})
 	}
 	for _, l := range m.Losses {
-		g.Messages = append(g.Messages, model.OfMessage{Message: l.Message, Name: "weight in the loss " + l.Loss, Value: l.Weight, Tokens: 0})
+		g.Messages = append(g.Messages, model.OfMessage{Message: l.Message, Name: "weight in the loss " + l.Loss,
+			Value: l.Weight, Tokens: 0})
 	}
 	g.Made(d)
 	if err := g.Statistics(ctx, d); err != nil {

@@ -222,7 +222,8 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		default:
 			hint := "leave the kind out of --kinds, or change what group and curate give"
 			if one.Rows > 0 {
-				report(backends.Problem{Reason: NoRows, Detail: one.Name + ": " + why, Hint: "label with another --solved-threshold of group"})
+				report(backends.Problem{Reason: NoRows, Detail: one.Name + ": " + why,
+					Hint: "label with another --solved-threshold of group"})
 				continue
 			}
 			if one.Skipped[sequences.NoIDs] > 0 {

@@ -53,7 +53,8 @@ func (c call) Do(r *http.Request) (*http.Response, error) {
 			err = json.NewDecoder(r.Body).Decode(&body)
 		}
 		if maps.Copy(body, c.fields); err == nil {
-			_, err = c.web().Do(r.Context(), remote.Request{Method: r.Method, URL: c.url(r.URL.String()), Header: c.header, JSON: body}, c.answer)
+			_, err = c.web().Do(r.Context(), remote.Request{Method: r.Method, URL: c.url(r.URL.String()),
+				Header: c.header, JSON: body}, c.answer)
 		}
 	}
 	if err != nil {

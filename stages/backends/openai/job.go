@@ -123,7 +123,10 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, 
 	if err := t.lines(&size, held, s.Guarded(groups, nil)); err != nil {
 		return "", err
 	}
-	f, err := t.send(ctx, fileName(s.Token, held), int64(size), func(w io.Writer) error { return t.lines(w, held, s.Guarded(groups, event)) })
+	f, err := t.send(ctx, fileName(s.Token, held), int64(size), func(w io.Writer) error {
+		return t.lines(w, held,
+			s.Guarded(groups, event))
+	})
 	if err != nil {
 		return "", err
 	}
@@ -278,7 +281,8 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 // newest returns the service's latest event of a job; errors are ignored.
 func (t *Trainer) newest(ctx context.Context, id string) string {
 	var page openai.FineTuningJobEventList
-	_, err := call{Trainer: t, answer: &page}.client().ListFineTuningJobEvents(ctx, url.PathEscape(id), openai.ListFineTuningJobEventsWithLimit(1))
+	_, err := call{Trainer: t, answer: &page}.client().ListFineTuningJobEvents(ctx, url.PathEscape(id),
+		openai.ListFineTuningJobEventsWithLimit(1))
 	if err != nil || len(page.Data) == 0 {
 		return ""
 	}

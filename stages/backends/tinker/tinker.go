@@ -43,7 +43,8 @@ type Trainer struct {
 // New checks the config, and starts nothing. place is for the batch's sequences and the journal.
 func New(cfg Config, place backends.Place) (*Trainer, error) {
 	if cfg.Base == "" {
-		return nil, &command.Error{What: "tinker: no base model", Help: "name one that the service has: --base-model Qwen/Qwen3-8B", Usage: true}
+		return nil, &command.Error{What: "tinker: no base model",
+			Help: "name one that the service has: --base-model Qwen/Qwen3-8B", Usage: true}
 	}
 	if cfg.Rank < 1 || cfg.Substeps < 1 || cfg.Passes < 1 || cfg.LearningRate <= 0 {
 		return nil, &command.Error{What: fmt.Sprintf("tinker: rank %d, substeps %d, passes %d, learning rate %g", cfg.Rank, cfg.Substeps,

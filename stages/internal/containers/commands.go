@@ -109,7 +109,8 @@ func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return exited(ctx, process.Program{Words: slices.Concat(c, words, file, []string{name}, e.Words), Stdout: e.Output, Stderr: cmp.Or(e.Errors, e.Output)})
+	return exited(ctx, process.Program{Words: slices.Concat(c, words, file, []string{name}, e.Words),
+		Stdout: e.Output, Stderr: cmp.Or(e.Errors, e.Output)})
 }
 
 // exited runs a program and returns its exit code.

@@ -185,7 +185,8 @@ func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 				call = *c.Call
 			}
 			answered(call, formats.Message{Parent: chosen.Parent, Role: chosen.Role, Content: c.Content, Reasoning: c.Reasoning, ToolCalls: c.ToolCalls,
-				Sampled: true, FinishReason: c.FinishReason, Call: call, TokenIDs: c.TokenIDs, Logprobs: c.Logprobs, TokenTexts: c.TokenTexts,
+				Sampled: true, FinishReason: c.FinishReason, Call: call, TokenIDs: c.TokenIDs,
+				Logprobs: c.Logprobs, TokenTexts: c.TokenTexts,
 				PromptDeltaIDs: chosen.PromptDeltaIDs, PrefixBreak: chosen.PrefixBreak})
 		}
 	}

@@ -102,7 +102,8 @@ func (q Wanted) Err(warn func(string)) error {
 	}
 	return fault.Invalid(strings.Join(without[:min(len(without), 5)], ", "), "if you trust these tasks with the values: --task-env "+
 		strings.Join(names, " --task-env "), errors.New("a task reads no other variable of this machine"),
-		"tasks ask for variables that --task-env does not list, or that are not set: %s (tasks: %d)", strings.Join(names, ", "), len(without))
+		"tasks ask for variables that --task-env does not list, or that are not set: %s (tasks: %d)",
+		strings.Join(names, ", "), len(without))
 }
 
 func distinct(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

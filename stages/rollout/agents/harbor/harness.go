@@ -107,7 +107,8 @@ func (b *box) program(ctx context.Context, what string, e containers.Exec) error
 	case err != nil:
 		return failed(ctx, outcomes.FailAgentExit, fmt.Errorf("%s: %w", what, err))
 	case code == killed:
-		return agents.Failf(outcomes.FailLimit, "%s was killed, as at the limit of memory (%d MB): %s", what, b.Task.Environment.MemoryMB, tail)
+		return agents.Failf(outcomes.FailLimit, "%s was killed, as at the limit of memory (%d MB): %s", what,
+			b.Task.Environment.MemoryMB, tail)
 	case code == missing && what == theHarness:
 		return agents.Failf(outcomes.FailAgentExit, "%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)
 	case code != 0:

@@ -103,7 +103,8 @@ func (a *agent) Close() error { return nil }
 func (a *agent) stored(ctx context.Context, at agents.Attempt) (formats.Trajectory, error) {
 	row, ok := a.rows[key(at.Example.ID, int32(at.Generation))]
 	if !ok {
-		return formats.Trajectory{}, agents.Failf(outcomes.FailExample, "the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)
+		return formats.Trajectory{}, agents.Failf(outcomes.FailExample,
+			"the replayed dataset has no generation %d of example %q", at.Generation, at.Example.ID)
 	}
 	rows, err := dataset.ReadAll[formats.Trajectory](ctx, a.data, "", dataset.Range{First: row, Rows: 1})
 	if err != nil {

@@ -262,7 +262,8 @@ func (r *Result) readBody(q *apis.Request) (err error) {
 
 // ReadWhole returns the result of a call that has this whole answer; no engine is asked.
 func ReadWhole(q *apis.Request, body []byte) *Result {
-	r := &Result{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Answer: &completion.Answer{}}
+	r := &Result{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body,
+		Answer: &completion.Answer{}}
 	if err := r.readBody(q); err != nil {
 		return &Result{Failure: &completion.Failure{Class: outcomes.FailEngine, Text: err.Error()}}
 	}

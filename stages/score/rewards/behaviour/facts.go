@@ -22,7 +22,8 @@ var facts = []struct {
 }{
 	{"repeated_calls", (*attempt).repeatedCalls}, {"idle_turns", (*attempt).idleTurns}, {"tool_errors_in_a_row", (*attempt).toolErrors},
 	{"no_answer", (*attempt).noAnswer}, {"no_check", (*attempt).noCheck},
-	{"copied_prompt", (*attempt).copiedPrompt}, {"copied_reference", (*attempt).copiedReference}, {"length_ratio", (*attempt).lengthRatio},
+	{"copied_prompt", (*attempt).copiedPrompt}, {"copied_reference", (*attempt).copiedReference},
+	{"length_ratio", (*attempt).lengthRatio},
 }
 
 var number = map[bool]float64{true: 1}
@@ -83,7 +84,8 @@ func (a *attempt) idleTurns() (n float64, unknown string) {
 
 func (a *attempt) toolErrors() (most float64, _ string) {
 	metadata := jsontext.ParseObject(formats.Bytes(a.Metadata))
-	ofMessage, ofCall := jsontext.ParseObject(metadata.Get("message_fields")), jsontext.ParseObject(metadata.Get(formats.ToolErrorsField))
+	ofMessage, ofCall := jsontext.ParseObject(metadata.Get("message_fields")),
+		jsontext.ParseObject(metadata.Get(formats.ToolErrorsField))
 	run, open := 0.0, 0
 	for _, i := range a.path {
 		switch m := &a.Messages[i]; {

@@ -29,7 +29,8 @@ func (b *batches) encode(row *score.Row, s score.Setup) (request, error) {
 	t := *row.Trajectory
 	t.Example = b.example
 	// The row may change once its value is settled: this may still be being written then.
-	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Known, Seed: score.RowSeed(row, s.Name, s.Seed)}}, nil
+	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Known,
+		Seed: score.RowSeed(row, s.Name, s.Seed)}}, nil
 }
 
 func (b *batches) write(in io.Writer, all batch) error {

@@ -140,7 +140,8 @@ func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([
 // post sends a request. A refusal of it alone is a *failure.
 func (r *reward) post(ctx context.Context, path string, body, answer any) error {
 	_, err := remote.Retry(ctx, 5, 200*time.Millisecond, func() (struct{}, error) {
-		_, err := r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url + path, JSON: body, Limit: cmp.Or(r.Timeout, -1)}, answer)
+		_, err := r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url + path, JSON: body,
+			Limit: cmp.Or(r.Timeout, -1)}, answer)
 		return struct{}{}, err
 	})
 	var e *remote.Error
