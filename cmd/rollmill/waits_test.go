@@ -73,6 +73,7 @@ var endlessWaits = map[string]string{
 	"stages/score run":                    "the group's context ends every side",
 	"stages/score/rewards/command Close":  "kill has a grace",
 	"stages/score/rewards/command held":   "end, after the grace",
+	"stages/score/rewards/harbor Score":   "of tests in containers, which have time limits",
 	"stages/score/rewards/judge Score":    "of questions whose requests have a time limit",
 	"stages/score/rewards/teacher Score":  "of rows whose requests have a time limit",
 	"stages/score/rewards/teacher ask":    "takes back the place that this call holds",

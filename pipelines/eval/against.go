@@ -148,7 +148,7 @@ func (s *Side) read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) (
 	out := map[string]*example{}
 	for _, e := range examples {
 		if out[e.id] != nil {
-			return nil, fault.Invalid(d.URI(), "choose one: --where 'epoch == 0'", nil,
+			return nil, fault.Invalid(d.URI(), "compare one epoch", nil,
 				"it has attempts at example %q in several epochs", e.id)
 		}
 		f := figures([]*example{e}, o)
