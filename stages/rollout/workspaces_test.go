@@ -158,6 +158,52 @@ func TestWorkspaces(t *testing.T) {
 	whole(t, x.Out.URI)
 }
 
+// A fork has a workspace of its own, not its origin's; in an extended rollout the attempts before have theirs, also
+// where new ones leave none.
+func TestWorkspacesOfForks(t *testing.T) {
+	e := newEngine(t, &engine{})
+	o := talking(e.URL(), "", talker{turns: 2})
+	base := filepath.Join(t.TempDir(), "kept")
+	o.Examples, o.Generations, o.Out.URI, o.Agent, o.KeepWorkspace = set(questions(2)), 2, base, &keeping{Agent: o.Agent}, true
+	run(t, o)
+	whole(t, base)
+	before, origins := opened(t, base).Fingerprint(), rows(t, base)
+	p := planOf(t, base, filepath.Join(t.TempDir(), "curate"), planRow{example: "ex-0", n: 1},
+		planRow{example: "ex-1", n: 2, from: origins[2].TrajectoryID, call: 1}, planRow{example: "ex-1", n: 1, from: origins[3].TrajectoryID, call: 1})
+	x := extending(o, base, p, filepath.Join(t.TempDir(), "extended"))
+	if report := run(t, x); report.Facts["forks"] != 3 {
+		t.Fatalf("%+v", report)
+	}
+	whole(t, x.Out.URI)
+	whole(t, base)
+	s, err := workspaces.Open(t.Context(), opened(t, x.Out.URI))
+	check(t, err)
+	digests := map[string]string{}
+	for _, row := range rows(t, x.Out.URI) {
+		if w, _ := s.Of(row.TrajectoryID); row.ExampleID == "ex-1" {
+			if digests[w.Digest] != "" {
+				t.Errorf("%s, forked from %q, has the archive of %s", row.TrajectoryID, row.ForkedFrom, digests[w.Digest])
+			}
+			digests[w.Digest] = row.TrajectoryID
+		}
+	}
+	if len(digests) != 5 || opened(t, base).Fingerprint() != before {
+		t.Errorf("%d archives; the dataset that was extended is another", len(digests))
+	}
+
+	x.KeepWorkspace, x.Out.URI = false, filepath.Join(t.TempDir(), "without")
+	run(t, x)
+	check(t, workspaces.Check(t.Context(), opened(t, x.Out.URI)))
+	s, err = workspaces.Open(t.Context(), opened(t, x.Out.URI))
+	check(t, err)
+	for _, row := range rows(t, x.Out.URI) {
+		want, _ := left(row.TrajectoryID, row.ExampleID)
+		if w, has := s.Of(row.TrajectoryID); has != (row.Generation < 2) || has && w.Key() != want.Key() {
+			t.Errorf("%s:%d, forked from %q: %v %+v", row.ExampleID, row.Generation, row.ForkedFrom, has, w)
+		}
+	}
+}
+
 // Rows that are carried over to a dataset with fewer failures keep their workspaces.
 func TestWorkspacesAreCarriedOver(t *testing.T) {
 	failed := atomic.Bool{}
