@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// pieceBytes is the size of a piece before it is base64: 4 MiB then.
+// pieceBytes is the size of a piece before it is base64, 4 MiB then, and about that of a row group, which is in memory.
 const pieceBytes = 3 << 20
 
 // keepWorkspace makes a workspace durable.
@@ -35,6 +35,7 @@ type kept struct {
 	at      journals.Place
 	older   []*workspaces.Dataset // of the dataset that is extended, then of the one that is replaced
 	written map[string]bool       // digests of archives
+	size    int                   // bytes of the row group
 }
 
 // newKept begins the table if attempts keep workspaces, or those of the dataset that is extended did.
@@ -111,15 +112,16 @@ func (k *kept) write(ctx context.Context, id string, w formats.Workspace, archiv
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && (!errors.Is(err, io.EOF) || row.Piece == 0) {
 			return fault.Invalid(k.at.Bucket.URI(), "", err, "the workspace of trajectory %q cannot be read", id)
 		}
+		row.Bytes, err = base64.StdEncoding.EncodeToString(piece[:n]), nil
 		if n > 0 || row.Piece == 0 {
-			row.Bytes = base64.StdEncoding.EncodeToString(piece[:n])
-			if err := k.table.Write(ctx, []formats.WorkspacePiece{row}); err != nil {
-				return err
-			}
+			err = k.table.Write(ctx, []formats.WorkspacePiece{row})
 		}
-		if n < len(piece) {
+		if k.size += n; k.size >= pieceBytes && err == nil {
+			k.size, err = 0, k.table.EndRowGroup()
+		}
+		if n < len(piece) || err != nil {
 			k.written[w.Digest] = true
-			return nil
+			return err
 		}
 		row.Workspace = formats.Workspace{TrajectoryID: id, Piece: row.Piece + 1, Digest: w.Digest}
 	}

@@ -133,8 +133,16 @@ func TestWorkspaces(t *testing.T) {
 	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	o := keepingOptions(e, at("one"), 5)
 	one := run(t, o)
-	if n := whole(t, o.Out.URI); n > 30<<20 {
+	n := whole(t, o.Out.URI)
+	if n > 30<<20 {
 		t.Errorf("%d bytes: equal archives are stored again", n)
+	}
+	groups := 0
+	for _, p := range opened(t, o.Out.URI).PartsOf(schema.TableWorkspaces) {
+		groups += len(p.RowGroups)
+	}
+	if int64(groups)*(6<<20) < n { // a row group is in memory until it ends
+		t.Errorf("%d bytes are in %d row groups", n, groups)
 	}
 	for i := range 3 {
 		s := o
