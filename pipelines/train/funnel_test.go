@@ -176,7 +176,7 @@ func (r randomRun) epoch(e int) {
 	if s := got["examples"]; s.In != kept+dropped || s.Out != int64(o.Groups) || s.Lost["not in the plan"] != kept-int64(o.Groups) || s.Lost[examples.DropFiltered] != dropped {
 		r.Errorf("%d kept and %d dropped, %d attempted: %+v", kept, dropped, o.Groups, s)
 	}
-	if s := got["attempts"]; s.Added["in refills"] != int64(refills*o.Groups) || s.Added["first, by rollout"] != int64(o.Groups*(o.Generations-refills)) || len(s.Added) > 2 {
+	if s := got["attempts"]; s.Added["in refills"] != int64(refills*o.Groups) || s.Added["by rollout"] != int64(o.Groups*(o.Generations-refills)) || len(s.Added) > 2 {
 		r.Errorf("%d refills of %d examples: %v", refills, o.Groups, s.Added)
 	}
 	for i, name := range steps {

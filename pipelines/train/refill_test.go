@@ -126,7 +126,7 @@ func TestRefill(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := addsUp(t, whole.Funnel)
-	if s := steps["attempts"]; s.Added["first, by rollout"] != 2*2*refilled || s.Added["in refills"] != 2*2*refilled || len(s.Added) != 2 {
+	if s := steps["attempts"]; s.Added["by rollout"] != 2*2*refilled || s.Added["in refills"] != 2*2*refilled || len(s.Added) != 2 {
 		t.Errorf("attempts %+v", s)
 	}
 	if s := steps["submitted"]; s.Out != steps["kept"].Out || s.Out == 0 || len(whole.Funnel.Unknown) != 2 { // of each epoch, that nobody counted the rows of the task file

@@ -308,7 +308,7 @@ func (c *Catalogue) Input(key string, ref manifest.Ref) *Entry {
 }
 
 // Finished returns the complete datasets of an epoch and its receipt by stage, as the
-// report counts them: those of the last extension that is scored.
+// report counts them: those of the last extension that is scored, or the epoch's own receipt.
 func Finished(found []*Entry) map[string]*Entry {
 	all := map[string]*Entry{}
 	for _, f := range found {
@@ -323,7 +323,7 @@ func Finished(found []*Entry) map[string]*Entry {
 	out := map[string]*Entry{}
 	for _, stage := range StageOrder {
 		from := last
-		if strings.HasPrefix(stage, "validation/") {
+		if strings.HasPrefix(stage, "validation/") || stage == "submit" && all[last+stage] == nil {
 			from = ""
 		}
 		if f := all[from+stage]; f != nil {

@@ -128,7 +128,7 @@ func sources(rollouts []Stage) counts {
 		return counts{"of the dataset that was extended": rest, "in refills": refills}
 	}
 	forks, forked := int64(last.Facts["forks"]), int64(first.Facts["forks"])
-	return counts{"first, by " + first.Stage: rest - forked, "in refills": refills - forks + forked, "forks": forks}
+	return counts{"by " + first.Stage: rest - forked, "in refills": refills - forks + forked, "forks": forks}
 }
 
 // groups adds what became of the groups, and of what could be pairs.

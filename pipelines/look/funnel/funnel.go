@@ -76,13 +76,15 @@ type Row struct{ Name, Number, Share, From string }
 func (f Funnel) Rows() (rows []Row) {
 	for _, s := range f.Steps {
 		r := Row{s.Name, "-", "", "of " + text.Thousands(s.In) + " " + s.Unit}
-		if decided := s.In - s.Open.sum(); decided > 0 {
-			r.Number, r.Share = text.Thousands(s.Out), fmt.Sprintf("%.1f %%", 100*float64(s.Out)/float64(decided))
+		if s.In > s.Open.sum() {
+			r.Number, r.Share = text.Thousands(s.Out), fmt.Sprintf("%.1f %%", 100*float64(s.Out)/float64(s.In))
 		} else if s.In == 0 {
 			continue
 		}
 		for i, name := range s.Added.largest() {
-			r.From += []string{": ", ", "}[min(i, 1)] + text.Thousands(s.Added[name]) + " " + text.Line(name)
+			if s.Added[name] < s.In || name == "from elsewhere" { // else it says the same again
+				r.From += []string{": ", ", "}[min(i, 1)] + text.Thousands(s.Added[name]) + " " + text.Line(name)
+			}
 		}
 		rows = append(rows, r)
 		for _, c := range []counts{s.Lost, s.Open} {
@@ -96,7 +98,7 @@ func (f Funnel) Rows() (rows []Row) {
 
 // WriteText writes the table, and what is not known.
 func (f Funnel) WriteText(w io.Writer) (err error) {
-	for _, r := range f.Rows() {
+	for _, r := range slices.Insert(f.Rows(), 0, Row{"step", "number", "share", "of what came in"}) {
 		if r.From == "" {
 			r.Name = "  " + r.Name
 		}

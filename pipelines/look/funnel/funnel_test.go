@@ -41,8 +41,8 @@ func TestAdd(t *testing.T) {
 		change func(*Epoch)
 		want   string // of the text
 	}{
-		{"forks", func(*Epoch) {}, "of 10 trajectories: 7 first, by rollout, 3 forks"},
-		{"pairs", func(*Epoch) {}, "of 5 pairs: 5 compared"},
+		{"forks", func(*Epoch) {}, "of 10 trajectories: 7 by rollout, 3 forks"},
+		{"pairs", func(*Epoch) {}, "pairs 2 40.0 % of 5 pairs"},
 		{"groups", func(*Epoch) {}, "too few rewards 1"},
 		{"rules", func(*Epoch) {}, "flat 2"},
 		{"no scores yet", func(e *Epoch) { e.Stages = map[string]Stage{"rollout": e.Stages["rollout"]} }, "not scored yet 8"},

@@ -82,7 +82,7 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if err != nil {
 		return epoch, false, err
 	}
-	if err := epoch.rollouts(ctx, dir, last); err != nil {
+	if err := epoch.FindRollouts(ctx, dir, last); err != nil {
 		return epoch, false, err
 	}
 	found := false
@@ -126,9 +126,9 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	return epoch, true, err
 }
 
-// rollouts finds the rollouts of an epoch up to its last scored extension, and a later one.
-func (e *Epoch) rollouts(ctx context.Context, dir, last string) (err error) {
-	for ; dir != last && err == nil; dir = storage.Join(dir, "extended") {
+// FindRollouts finds the rollouts of an epoch, from its folder up to its last scored extension, and a later one.
+func (e *Epoch) FindRollouts(ctx context.Context, dir, last string) (err error) {
+	for ; len(dir) < len(last) && err == nil; dir = storage.Join(dir, "extended") {
 		e.Made.Rollouts = append(e.Made.Rollouts, funnel.Stage{})
 		_, e.Made.Rollouts[len(e.Made.Rollouts)-1], err = find(ctx, storage.Join(dir, "rollout"))
 	}

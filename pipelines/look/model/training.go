@@ -170,7 +170,7 @@ func (c *Conversation) Facts() []Fact {
 	if g := c.Group; g != nil {
 		none = g.NoAdvantage
 		facts = append(facts, Fact{"group", g.summary()}, Fact{"estimator",
-			text.Name(strings.TrimSuffix(g.Estimator+" "+g.Compat, " none"))})
+			text.Name(strings.TrimSpace(strings.TrimSuffix(g.Estimator+" "+g.Compat, " none")))})
 	}
 	facts = append(facts, Fact{"advantage", orNone(t.Advantage, none)})
 	if c.Decision != nil {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -54,7 +55,7 @@ func TrajectoryOf(c *model.Conversation, sizes Sizes) Trajectory {
 	v := Trajectory{Conversation: c, Row: t, Error: text.Cut(t.Error, sizes.Text), Answer: text.Cut(t.Answer, sizes.Text),
 		Example: text.Cut(jsontext.Lines(t.Example), sizes.Example), Reference: text.Cut(jsontext.Lines(c.Reference()), sizes.Text)}
 	for _, r := range model.ComponentsOf(t.Rewards[:min(len(t.Rewards), sizes.Parts)]) {
-		r.Name, r.Failure = text.Name(r.Name), text.Name(r.Failure+" "+cmp.Or(r.Error, r.Reason))
+		r.Name, r.Failure = text.Name(r.Name), text.Name(strings.Trim(r.Failure+": "+cmp.Or(r.Error, r.Reason), ": "))
 		v.Components = append(v.Components, Component{Component: r})
 	}
 	candidates := c.Candidates()

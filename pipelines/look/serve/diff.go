@@ -115,7 +115,7 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		of[i] = f.URI
 	}
 	var err error
-	if m.Diff, err = diff.Diff(ctx, diff.DiffOptions{A: of[0], B: of[1], Reward: m.Reward, Movers: maxMovers}); err != nil {
+	if m.Diff, err = diff.Diff(ctx, diff.DiffOptions{A: of[0], B: of[1], Reward: m.Reward, Movers: maxMovers, Solved: 1}); err != nil {
 		return err
 	}
 	for _, v := range m.Diff.Movers {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -165,6 +166,10 @@ func (s *Server) count(ctx context.Context, stages map[string]*catalogue.Entry, 
 		}
 		if stage == "rollout" {
 			e.Time = written.UTC()
+			dir := storage.Join(s.root, strings.TrimSuffix(f.Key, f.Stage))
+			if err := e.FindRollouts(ctx, dir, storage.Join(dir, strings.TrimSuffix(f.Stage, "rollout"))); err != nil {
+				return e, err
+			}
 		}
 		e.Add(stage, m, digest)
 	}

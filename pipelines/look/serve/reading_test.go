@@ -29,7 +29,7 @@ func TestTrajectoryPages(t *testing.T) {
 	root, ids := readingRun(t)
 	r := reads(t, root)
 	for name, want := range map[string][]string{
-		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td dir=\"auto\">correct</td>",
+		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td class=\"words\" dir=\"auto\">correct</td>",
 			"format &lt;b&gt;", "Reference answer", "391",
 			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [",
 			"<img src=\"data:image/png;base64,",
