@@ -29,13 +29,13 @@ func (r Build) Dir() string {
 // Home returns the folder of objects that do not depend on which dataset is replaced.
 func (r Build) Home() string { return fmt.Sprintf("%s%s-%d/", manifest.Private, r.Identity, r.Of) }
 
-func (r Build) Record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.Dir(), shard) }
-func (r Build) Journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.Home(), shard) }
-func (r Build) Calls(shard int) string   { return fmt.Sprintf("%sjournal-%d-calls/", r.Home(), shard) }
+func (r Build) Record(shard int) string     { return fmt.Sprintf("%sshard-%d.json", r.Dir(), shard) }
+func (r Build) Journal(shard int) string    { return fmt.Sprintf("%sjournal-%d/", r.Home(), shard) }
+func (r Build) Calls(shard int) string      { return r.Beside(shard) + "calls/" }
+func (r Build) Workspaces(shard int) string { return r.Beside(shard) + "workspaces/" }
 
-func (r Build) Workspaces(shard int) string {
-	return fmt.Sprintf("%sjournal-%d-workspaces/", r.Home(), shard)
-}
+// Beside returns how the names of what lies beside a journal begin: the calls and the workspaces.
+func (r Build) Beside(shard int) string { return fmt.Sprintf("%sjournal-%d-", r.Home(), shard) }
 
 // Part returns the name of a part. Its last eight digits are a digest of the
 // run and the content, so that a name is never used again in another run.

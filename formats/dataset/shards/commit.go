@@ -66,8 +66,7 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 	}
 	// The rows of a run that overwrites may be wanted again until it is sealed.
 	if s.build.Base == "" && res.Sealed == nil {
-		err = errors.Join(err, s.bucketRemove(ctx, s.build.Journal(s.shard)), s.bucketRemove(ctx, s.build.Calls(s.shard)),
-			s.bucketRemove(ctx, s.build.Workspaces(s.shard)))
+		err = errors.Join(err, s.bucketRemove(ctx, s.build.Journal(s.shard)), s.bucketRemove(ctx, s.build.Beside(s.shard)))
 	}
 	return res, err
 }
