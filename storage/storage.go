@@ -13,7 +13,7 @@
 //
 // Access to an object store can fail temporarily: such operations are repeated
 // (retry.go), and a create whose response was lost is distinguished from one
-// that another process won (exclusive.go). URIs never hold credentials.
+// that another process won (exclusive_create.go). URIs never hold credentials.
 //
 // The clients of object stores are package stores, which a program imports to open their
 // URIs; it also says how to add one.

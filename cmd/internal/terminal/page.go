@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
-
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Style is how a line is emphasized on a terminal.
@@ -117,32 +114,3 @@ func (s *Console) throughPager(text string) bool {
 // Height returns the number of lines of the terminal that stdout is connected to,
 // or a usual number for none.
 func (s *Console) Height() int { return cmp.Or(s.screen.height, 40) }
-
-// Ask asks the user on a terminal and returns the answer, or otherwise if the answer
-// is empty. It asks again until check has no error. Without a terminal, and with
-// --quiet or --json, it asks nothing and returns otherwise.
-func (s *Console) Ask(question, otherwise string, check func(string) error) (string, error) {
-	f, ok := s.In.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || s.Quiet || s.JSON {
-		return otherwise, nil
-	}
-	if s.answers == nil {
-		s.answers = bufio.NewScanner(f)
-	}
-	for {
-		fmt.Fprintf(s.Stderr, "%s [%s] ", question, otherwise)
-		if !s.answers.Scan() {
-			return "", fault.Errorf(fault.Usage, "give the answers as flags",
-				"no answer: %w", cmp.Or(s.answers.Err(), io.EOF))
-		}
-		answer := strings.TrimSpace(s.answers.Text())
-		if answer == "" {
-			return otherwise, nil
-		}
-		err := check(answer)
-		if err == nil {
-			return answer, nil
-		}
-		fmt.Fprintf(s.Stderr, "%v\n", err)
-	}
-}
