@@ -66,7 +66,7 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if err := s.openAll(r.Context(), m.Datasets); err != nil {
 		return nil, err
 	}
-	switch m.Epoch, _, err = s.current(r.Context(), catalogue.Finished(all[e]), known[e], e); {
+	switch m.Epoch, _, err = s.current(r.Context(), all[e], known[e], e); {
 	case errors.Is(err, fault.ErrInvalid): // read names the file
 		m.Epoch = known[e]
 	case err != nil:

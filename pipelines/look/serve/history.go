@@ -88,10 +88,10 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 	g.SetLimit(16)
 	for i, e := range missing {
 		g.Go(func() (err error) {
-			stages := catalogue.Finished(epochs[e])
-			if out[i], changed[i], err = s.current(ctx, stages, of[e], e); err == nil && stages["submit"] != nil {
+			out[i], changed[i], err = s.current(ctx, epochs[e], of[e], e)
+			if submit := catalogue.Finished(epochs[e])["submit"]; err == nil && submit != nil {
 				// it has no digest; the epoch's page names a damaged one
-				out[i].Receipt, _ = history.ReadReceipt(ctx, stages["submit"].URI)
+				out[i].Receipt, _ = history.ReadReceipt(ctx, submit.URI)
 			}
 			if errors.Is(err, fault.ErrInvalid) {
 				damage[i], err = err, nil
@@ -120,15 +120,15 @@ func (s *Server) counted(ctx context.Context, l *catalogue.Listing, all bool) (f
 
 // current returns an epoch as the report has it, or, if one of its datasets is another, as its
 // manifests have it.
-func (s *Server) current(ctx context.Context, stages map[string]*catalogue.Entry, known history.Epoch, epoch int) (e history.Epoch,
+func (s *Server) current(ctx context.Context, found []*catalogue.Entry, known history.Epoch, epoch int) (e history.Epoch,
 	changed bool, err error) {
 	at := ""
-	for _, stage := range catalogue.StageOrder {
-		if f := stages[stage]; f != nil && f.Complete {
+	for _, f := range found {
+		if f.Complete {
 			at += f.At() + " "
 		}
 	}
-	e, err = s.epochs.Of(at, func() (history.Epoch, error) { return s.count(ctx, stages, epoch) })
+	e, err = s.epochs.Of(at, func() (history.Epoch, error) { return s.count(ctx, found, epoch) })
 	for stage, digest := range e.Datasets {
 		changed = changed || digest != known.Datasets[stage]
 	}
@@ -153,8 +153,9 @@ func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (m *manifest.
 }
 
 // count returns what the manifests of an epoch say.
-func (s *Server) count(ctx context.Context, stages map[string]*catalogue.Entry, epoch int) (history.Epoch, error) {
-	e := history.Epoch{Epoch: epoch}
+func (s *Server) count(ctx context.Context, found []*catalogue.Entry, epoch int) (history.Epoch, error) {
+	e, stages := history.Epoch{Epoch: epoch}, catalogue.Finished(found)
+	extended := slices.ContainsFunc(found, func(f *catalogue.Entry) bool { return strings.HasPrefix(f.Stage, "extended/") })
 	for _, stage := range catalogue.StageOrder {
 		f := stages[stage]
 		if f == nil || !f.Complete {
@@ -166,6 +167,8 @@ func (s *Server) count(ctx context.Context, stages map[string]*catalogue.Entry, 
 		}
 		if stage == "rollout" {
 			e.Time = written.UTC()
+		}
+		if stage == "rollout" && extended {
 			dir := storage.Join(s.root, strings.TrimSuffix(f.Key, f.Stage))
 			if err := e.FindRollouts(ctx, dir, storage.Join(dir, strings.TrimSuffix(f.Stage, "rollout"))); err != nil {
 				return e, err

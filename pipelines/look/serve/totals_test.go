@@ -19,7 +19,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
@@ -112,7 +111,7 @@ func sameTotals(t *testing.T, root string) (page string) {
 		t.Fatal(err)
 	}
 	for _, e := range run.Epochs {
-		if counted, err := s.count(t.Context(), catalogue.Finished(l.Epochs()[e.Epoch]), e.Epoch); err != nil || counted.Cost != e.Cost {
+		if counted, err := s.count(t.Context(), l.Epochs()[e.Epoch], e.Epoch); err != nil || counted.Cost != e.Cost {
 			t.Errorf("epoch %d: %+v, want %+v, %v", e.Epoch, counted.Cost, e.Cost, err)
 		}
 	}
