@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 
 func TestMain(m *testing.M) {
 	testscript.Main(built{m}, map[string]func(){
-		"longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite,
+		"longanswers": serveLongAnswers, "twoturns": twoTurns, "recite": recite, "alone": alone,
 	})
 }
 
