@@ -160,7 +160,7 @@ func TestWorkspacesAreNotHandedOn(t *testing.T) {
 		}
 		printed[strings.Join(args, " ")] += out + "\n" + said
 	}
-	try("rollout", "--examples", tasks, "--url", url+"/v1", "--model", "project/name", "--generations", "4", "--out", plain)
+	try("rollout", "--examples", tasks, "--url", url+"/v1", "--model", "project/name", "--generations", "4", "--sampling-seed", "1", "--out", plain)
 	canaries := keepCanary(t, plain, made)
 	_, rows := trajectoriesAt(t, made)
 	id := rows[0].TrajectoryID
