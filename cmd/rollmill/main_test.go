@@ -1,7 +1,9 @@
 package main
 
 import (
+	"math"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,6 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	debug.SetMemoryLimit(math.MaxInt64 - 1) // commands that run in this process set no other
 	testscript.Main(m, map[string]func(){"rollmill": func() { os.Exit(app().Main()) }, "opencounted": openCounted,
 		"echotrainer": echoTrainer, "onereward": oneReward, "nopolicy": noPolicy, "nolinks": noLinks})
 }

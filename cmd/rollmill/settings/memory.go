@@ -2,14 +2,19 @@ package settings
 
 import (
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 )
 
 // CollectEarly makes the garbage collector run earlier, for commands whose memory
 // is mostly large byte slices. These hold no pointers, so collecting costs almost
-// nothing, and peak memory is at most 1.5 times the memory in use.
-func CollectEarly() { debug.SetGCPercent(50) }
+// nothing, and peak memory is at most 1.5 times the memory in use. GOGC decides if it is set.
+func CollectEarly() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}
 
 // CollectLate makes the garbage collector run later, for commands that allocate much more than
 // they keep: memory that is never touched, and so takes none, counts as memory in use until the
