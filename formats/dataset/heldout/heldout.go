@@ -135,9 +135,13 @@ func (s *Set) file(ctx context.Context, uri string) error {
 }
 
 func (s *Set) dataset(ctx context.Context, uri string) error {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: schema.KindTrajectories})
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{})
 	if err != nil {
 		return err
+	}
+	if d.Kind != schema.KindTrajectories {
+		return fault.Invalid(d.URI(), "name the dataset that rollout or import wrote, or a task file", nil,
+			"it holds %s", d.Kind)
 	}
 	s.Refs = append(s.Refs, d.Ref("holdout", s.At))
 	return s.add(ctx, d)
