@@ -123,11 +123,14 @@ func TestRestoredIsWhatWasPacked(t *testing.T) {
 	}
 }
 
-// change makes random changes below a folder.
+// change makes random changes below a folder, and through no link outside of it.
 func change(t testing.TB, r *rand.Rand, dir string, n int) {
 	names := []string{"a", "b", "a.b", "a-b", "a b", "é", "\xff\xfe", "line\nbreak", `q"uote`, "-rf", strings.Repeat("long", 50)}
+	in, err := os.OpenRoot(dir)
+	check(t, err)
+	defer in.Close()
 	path := func() string {
-		p := dir
+		p := "."
 		for range 1 + r.IntN(3) {
 			p = filepath.Join(p, names[r.IntN(len(names))])
 		}
@@ -136,26 +139,26 @@ func change(t testing.TB, r *rand.Rand, dir string, n int) {
 	for range n {
 		p, q := path(), path()
 		if r.IntN(3) == 0 {
-			os.RemoveAll(p)
+			in.RemoveAll(p)
 		}
 		switch r.IntN(7) { // some cannot be done
 		case 0, 1:
-			os.MkdirAll(filepath.Dir(p), 0o755)
-			os.WriteFile(p, []byte(strings.Repeat("x", r.IntN(3000))), 0o600)
+			in.MkdirAll(filepath.Dir(p), 0o755)
+			in.WriteFile(p, []byte(strings.Repeat("x", r.IntN(3000))), 0o600)
 		case 2:
-			os.MkdirAll(p, 0o755)
+			in.MkdirAll(p, 0o755)
 		case 3:
-			os.Symlink([]string{"/etc/passwd", "../../../..", "a", "nowhere"}[r.IntN(4)], p)
+			in.Symlink([]string{"/etc/passwd", "../../../..", "a", "nowhere"}[r.IntN(4)], p)
 		case 4:
-			if i, err := os.Lstat(q); err == nil && i.Mode().IsRegular() && i.Sys().(*syscall.Stat_t).Nlink == 1 {
-				os.Link(q, p)
+			if i, err := in.Lstat(q); err == nil && i.Mode().IsRegular() && i.Sys().(*syscall.Stat_t).Nlink == 1 {
+				in.Link(q, p)
 			}
 		case 5:
-			if i, err := os.Lstat(p); err == nil && i.Mode()&fs.ModeSymlink == 0 {
-				os.Chmod(p, []fs.FileMode{0o755, 0o700, 0o711, 0o777 | fs.ModeSticky}[r.IntN(4)])
+			if i, err := in.Lstat(p); err == nil && i.Mode()&fs.ModeSymlink == 0 {
+				in.Chmod(p, []fs.FileMode{0o755, 0o700, 0o711, 0o777 | fs.ModeSticky}[r.IntN(4)])
 			}
 		case 6:
-			os.Rename(p, q)
+			in.Rename(p, q)
 		}
 	}
 }
