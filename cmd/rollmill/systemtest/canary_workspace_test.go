@@ -29,6 +29,9 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
+	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 // keepCanary writes the rows of a rollout to another, with a workspace for each, and returns all by which a
@@ -181,6 +184,9 @@ func TestWorkspacesAreNotHandedOn(t *testing.T) {
 	try("submit", "--in", at("curate"), "--backend", "file", "--out", at("submit"), "--ledger", root)
 	try("submit", "--in", at("curate"), "--backend", "art", "--url", url, "--target", "project/name", "--name", "name", "--project", "project", "--wait",
 		"--out", at("submit-art"), "--ledger", filepath.Join(dir, "second"))
+	for where, sent := range submitted(t, try, at("curate"), dir) {
+		printed[where] = sent
+	}
 	try("report", root)
 	for _, form := range []string{"text", "json"} {
 		try("show", made, "--format", form)
@@ -241,6 +247,38 @@ func TestWorkspacesAreNotHandedOn(t *testing.T) {
 			t.Errorf("%s has workspaces", name)
 		}
 	}
+}
+
+// submitted hands a curated dataset to every other backend and returns what each received. The files
+// that backend command writes for its trainer, of which Tinker's is one, stay in dir.
+func submitted(t *testing.T, try func(...string), curated, dir string) map[string]string {
+	t.Helper()
+	service, store := openaitest.New(openaitest.Faults{}), customizertest.New(customizertest.Faults{})
+	t.Cleanup(service.Close)
+	t.Cleanup(store.Close)
+	trainer := filepath.Join(dir, "keep.sh")
+	storagetest.Program(t, trainer, "#!/bin/sh\ncat >>'"+dir+"/requests'; case $(tail -n 1 '"+dir+"/requests') in *'\"begin\"'*) echo '{}';; "+
+		`*) echo '{"state":"completed","step":1}';; esac`+"\n")
+	t.Setenv("OPENAI_API_KEY", openaitest.Key)
+	t.Setenv("NEMO_API_KEY", customizertest.Key)
+	t.Setenv("NEMO_DATASTORE_TOKEN", customizertest.Token)
+	for backend, args := range map[string][]string{
+		"openai":     {"--fine-tuning-url", service.URL, "--base-model", "gpt-test", "--min-rows", "1"},
+		"customizer": {"--entity-url", store.URL, "--datastore-url", store.Datastore.URL, "--customization-config", customizertest.Config, "--training-type", "sft"},
+		"command":    {"--trainer", trainer, "--form", "sequences"},
+	} {
+		try(append([]string{"submit", "--in", curated, "--backend", backend, "--out", filepath.Join(dir, "submit-"+backend),
+			"--ledger", filepath.Join(dir, "ledger-"+backend)}, args...)...)
+	}
+	got := map[string]string{"openai": service.File("training") + fmt.Sprint(service.Jobs()), "customizer": fmt.Sprint(store.Jobs())}
+	for _, name := range store.Hub.Repositories() {
+		got["customizer "+name] = fmt.Sprint(store.Hub.Files(name))
+	}
+	if requests, err := os.ReadFile(filepath.Join(dir, "requests")); err != nil || !bytes.Contains(requests, []byte("submit")) ||
+		service.File("training") == "" || len(store.Hub.Repositories()) == 0 {
+		t.Errorf("a backend received nothing: %v, %v", err, got)
+	}
+	return got
 }
 
 var anyLink = regexp.MustCompile(`(?:href|src)="(/[^"]*)"`)

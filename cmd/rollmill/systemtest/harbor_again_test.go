@@ -78,12 +78,9 @@ func writeAgain(t *testing.T, tasks map[string]againTask) string {
 
 var seedOf = regexp.MustCompile(`echo seed-(\d+) `)
 
-// TestHarborAgain verifies attempts again: by the same tests, by stricter ones, and killed KILLS times.
-func TestHarborAgain(t *testing.T) {
-	containers(t)
-	root := t.TempDir()
-	tasks := againTasks(filepath.Base(filepath.Dir(root)) + strconv.FormatInt(time.Now().UnixNano(), 36))
-	dir := writeAgain(t, tasks)
+// againEngine is a model whose attempts work at these tasks as their seeds decide.
+func againEngine(t *testing.T, tasks map[string]againTask) *chaosEngine {
+	t.Helper()
 	e := newChaosEngine(t, 1, 0)
 	e.Script = func(q recordertest.Request) recordertest.Reply {
 		if len(q.Messages) < 2 || q.Messages[len(q.Messages)-1].Role == "tool" {
@@ -95,6 +92,16 @@ func TestHarborAgain(t *testing.T) {
 		arguments, _ := json.Marshal(map[string]string{"command": "bash -c \"$(cat <<'END'\n" + command + "\nEND\n)\""})
 		return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: "call-0", Name: "shell", Arguments: string(arguments)}}}
 	}
+	return e
+}
+
+// TestHarborAgain verifies attempts again: by the same tests, by stricter ones, and killed KILLS times.
+func TestHarborAgain(t *testing.T) {
+	containers(t)
+	root := t.TempDir()
+	tasks := againTasks(filepath.Base(filepath.Dir(root)) + strconv.FormatInt(time.Now().UnixNano(), 36))
+	dir := writeAgain(t, tasks)
+	e := againEngine(t, tasks)
 	made := filepath.Join(root, "rollout")
 	finish(t, []string{"rollout", "--examples", "harbor:" + dir, "--agent", "harbor", "--keep-workspace", "--generations", "3", "--url", e.URL(),
 		"--model", "policy", "--run", "r", "--sampling-seed", "1", "--concurrency", "4", "--out", made})
@@ -119,6 +126,31 @@ func TestHarborAgain(t *testing.T) {
 	finish(t, args(whole, "--reward", "same=harbor:"+dir, "--reward", "strict*0=harbor:"+strict+",repeat=2"))
 	checkAgain(t, tasks, rows, whole)
 	killAgain(t, rows, args(killed, "--reward", "v=harbor:"+few), killed)
+}
+
+// TestHarborGuide runs what the guide says of verifying again, on an engine and tasks of the test.
+func TestHarborGuide(t *testing.T) {
+	containers(t)
+	page, err := os.ReadFile("../doc/guides/environments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "\n### Verified again\n")
+	_, block, _ = strings.Cut(block, "```text\n")
+	block, _, _ = strings.Cut(block, "```")
+	lax := againTasks("")["lax"]
+	e, dir := againEngine(t, map[string]againTask{"lax": lax}), t.TempDir()
+	for name, tests := range map[string]string{"tasks": lax.tests, "stricter": `[ "$(cat hello.txt)" = hello ]`} {
+		if err := os.Rename(writeAgain(t, map[string]againTask{"lax": {tests: tests}}), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := strings.NewReplacer("http://127.0.0.1:8000/v1", e.URL()+" --generations 3 --sampling-seed 1", "my-model", "policy").Replace(block)
+	cmd := exec.Command("bash", "-euxc", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(script, "rollmill") < 4 || !strings.Contains(string(out), "flip") {
+		t.Errorf("%v:\n%s", err, out)
+	}
 }
 
 // checkAgain compares the rewards with those of the attempts.
