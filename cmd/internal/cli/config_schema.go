@@ -62,7 +62,7 @@ func (a *App) mapping(section string, all map[string][]*option) node {
 	for _, name := range a.keys(section, all) {
 		o := optionNamed(all[section], name)
 		for _, cmd := range a.runnable() { // a shared key is declared by commands
-			o = cmp.Or(o, optionNamed(cmd.options(), name))
+			o = cmp.Or(o, optionNamed(all[cmd.configSection()], name))
 		}
 		keys[name] = o.valueSchema()
 	}
