@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
@@ -67,12 +68,20 @@ func (g *rowGroupBuffer) reset() {
 }
 
 // NewWriter begins a file on out. T is a struct with parquet tags, as in package formats.
-func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layout.Of[T]()) }
+func NewWriter[T any](out io.Writer) *Writer[T] {
+	l := layout.Of[T]()
+	return newWriter[T](out, l, newRowGroupBuffer(l))
+}
+
+// used are buffers that Encode has used, by layout: a journal encodes many small files of one kind.
+var used sync.Map
 
 // Encode returns a file of rows in memory; note may add to its footer.
 func Encode[T any](rows []T, note func(*Writer[T])) ([]byte, error) {
+	l := layout.Of[T]()
+	pool, _ := used.LoadOrStore(l, &sync.Pool{New: func() any { return newRowGroupBuffer(l) }})
 	var out bytes.Buffer
-	w := NewWriter[T](&out)
+	w := newWriter[T](&out, l, pool.(*sync.Pool).Get().(*rowGroupBuffer))
 	if err := w.Write(rows); err != nil {
 		return nil, err
 	}
@@ -80,11 +89,14 @@ func Encode[T any](rows []T, note func(*Writer[T])) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
+	if w.spare != nil {
+		pool.(*sync.Pool).Put(w.spare)
+	}
 	return out.Bytes(), nil
 }
 
-func newWriter[T any](out io.Writer, l *layout.Layout) *Writer[T] {
-	w := &Writer[T]{layout: l, sizes: make([]int64, len(l.Leaves)), current: newRowGroupBuffer(l)}
+func newWriter[T any](out io.Writer, l *layout.Layout, empty *rowGroupBuffer) *Writer[T] {
+	w := &Writer[T]{layout: l, sizes: make([]int64, len(l.Leaves)), current: empty}
 	w.file = newFileWriter(out, l, w.current.chunks)
 	return w
 }
