@@ -34,6 +34,8 @@ const Own = "/run/rollmill"
 // Records of entries.
 const (
 	removedKey = "ROLLMILL.removed" // the path is gone
-	leftKey    = "ROLLMILL.left"    // why the path is left out, perhaps the entry before; of the path ".", why all is
-	endKey     = "ROLLMILL.end"     // nothing is missing
+	leftKey    = "ROLLMILL.left"    // why the path is left out, perhaps the entry before
+	endKey     = "ROLLMILL.end"     // of the last: whole, or why nothing is kept
+
+	whole = "whole"
 )

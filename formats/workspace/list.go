@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/gob"
 	"errors"
@@ -25,7 +26,8 @@ type entry struct {
 	Mount      string // the mount that has it, if that is no part of the workspace
 	Why        string // it could not be read
 
-	inode [2]uint64 // of a file with several names
+	bits  int64 // of Mode, as an archive has them
+	inode [2]uint64
 }
 
 // tree is what belongs to a workspace: all below roots, which are in order, but not what is mounted there.
@@ -98,25 +100,21 @@ func isBelow(at, folder string) bool {
 func order(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) }
 
 // read reads what is at a path, without the content of a file.
-func read(at string) entry {
-	e := entry{Path: at[1:]}
+func read(at string) (e entry) {
+	e.Path = at[1:]
 	info, err := os.Lstat(at)
+	if err == nil {
+		s := info.Sys().(*syscall.Stat_t)
+		e.Mode, e.bits, e.UID, e.GID = info.Mode(), int64(s.Mode&0o7777), s.Uid, s.Gid
+		switch e.Mode.Type() {
+		case 0:
+			e.Size, e.Names, e.inode = s.Size, uint64(s.Nlink), [2]uint64{uint64(s.Dev), s.Ino}
+		case fs.ModeSymlink:
+			e.Link, err = os.Readlink(at)
+		}
+	}
 	if err != nil {
 		e.Why = reason(err)
-		return e
-	}
-	s := info.Sys().(*syscall.Stat_t)
-	e.Mode, e.UID, e.GID = info.Mode(), s.Uid, s.Gid
-	if e.Mode.IsRegular() {
-		e.Size, e.Names = info.Size(), uint64(s.Nlink)
-	}
-	if e.Names > 1 {
-		e.inode = [2]uint64{uint64(s.Dev), s.Ino}
-	}
-	if e.Mode&fs.ModeSymlink != 0 {
-		if e.Link, err = os.Readlink(at); err != nil {
-			e.Why = reason(err)
-		}
 	}
 	return e
 }
@@ -136,21 +134,20 @@ func (e *entry) open() (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file any more")
+	if err == nil && info.Mode().IsRegular() {
+		return f, info, nil
 	}
-	return f, info, err
+	f.Close()
+	return nil, nil, cmp.Or(err, errors.New("it is no file any more"))
 }
 
 // digest adds the digest of a file's content.
 func (e *entry) digest() {
-	f, _, err := e.open()
-	if f != nil {
-		defer f.Close()
-	}
 	sum := sha256.New()
+	f, _, err := e.open()
 	if err == nil {
 		_, err = io.Copy(sum, f)
+		f.Close()
 	}
 	if err != nil {
 		e.Why = reason(err)

@@ -35,14 +35,13 @@ func run(out io.Writer, args []string) error {
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<20)
 	if args[0] == "pack" {
 		t, err := readMounts(args[2:])
-		return errors.Join(err, t.pack(out, in))
+		return errors.Join(err, t.pack(out, f))
 	}
 	var size, paths int64
 	if _, err := fmt.Sscan(args[2]+" "+args[len(args)-1], &size, &paths); err != nil {
 		return err
 	}
-	return Restore(in, "/", size, paths)
+	return Restore(f, "/", size, paths)
 }

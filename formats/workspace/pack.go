@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 )
 
 // packer writes what changed since a list was made.
@@ -19,16 +18,15 @@ type packer struct {
 	before *gob.Decoder
 	next   entry  // of the list; its path is "" at the end
 	gone   string // the last path that was removed
+	noted  string // the last mount that was
 
 	names        map[[2]uint64]string // of files that have several, the first
-	noted        map[string]bool      // mounts
 	bytes, paths int64
 }
 
 // pack writes how the tree differs from a list of it, as Receive reads it. What keeps it from that it writes too.
 func (t tree) pack(w io.Writer, list io.Reader) error {
-	p := &packer{tree: t, out: tar.NewWriter(w), before: gob.NewDecoder(list),
-		names: map[[2]uint64]string{}, noted: map[string]bool{}}
+	p := &packer{tree: t, out: tar.NewWriter(w), before: gob.NewDecoder(list), names: map[[2]uint64]string{}}
 	err := p.advance()
 	if err == nil {
 		err = t.walk(p.visit)
@@ -36,10 +34,11 @@ func (t tree) pack(w io.Writer, list io.Reader) error {
 	for err == nil && p.next.Path != "" {
 		err = p.removed()
 	}
+	end := whole
 	if err != nil {
-		err = p.record(".", leftKey, err.Error())
+		end = err.Error()
 	}
-	return errors.Join(err, p.record(".", endKey, "1"), p.out.Close())
+	return errors.Join(p.record(".", endKey, end), p.out.Close())
 }
 
 // advance reads the next entry of the list.
@@ -107,10 +106,10 @@ func (p *packer) removed() error {
 
 // note says once that what is in a mount changed.
 func (p *packer) note(mount string) error {
-	if p.noted[mount] {
+	if mount == p.noted {
 		return nil
 	}
-	p.noted[mount] = true
+	p.noted = mount
 	return p.record(mount[1:], leftKey, "what is in it ("+p.mounts[mount]+") changed")
 }
 
@@ -138,16 +137,9 @@ func tooMuch(paths, bytes int64) error {
 	return nil
 }
 
-var bits = map[fs.FileMode]int64{fs.ModeSticky: 0o1000, fs.ModeSetgid: 0o2000, fs.ModeSetuid: 0o4000}
-
 // changed writes an entry that was added, or is not as it was.
 func (p *packer) changed(e entry) error {
-	h := &tar.Header{Name: e.Path, Mode: int64(e.Mode.Perm()), Uid: int(e.UID), Gid: int(e.GID), ModTime: time.Unix(0, 0)}
-	for mode, bit := range bits {
-		if e.Mode&mode != 0 {
-			h.Mode |= bit
-		}
-	}
+	h := &tar.Header{Name: e.Path, Mode: e.bits, Uid: int(e.UID), Gid: int(e.GID)}
 	switch kind := e.Mode.Type(); {
 	case kind == fs.ModeDir:
 		h.Typeflag = tar.TypeDir
@@ -167,12 +159,10 @@ func (p *packer) changed(e entry) error {
 // file writes a file. One that changes meanwhile is filled up, and left out.
 func (p *packer) file(e entry, h *tar.Header) error {
 	f, info, err := e.open()
-	if f != nil {
-		defer f.Close()
-	}
 	if err != nil {
 		return p.record(e.Path, leftKey, reason(err))
 	}
+	defer f.Close()
 	if h.Typeflag, h.Size = tar.TypeReg, info.Size(); e.Names > 1 {
 		p.names[e.inode] = e.Path
 	}

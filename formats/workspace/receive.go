@@ -2,12 +2,12 @@ package workspace
 
 import (
 	"archive/tar"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -28,7 +28,6 @@ type receiver struct {
 	last  string          // path
 	start int64           // of its entry; -1: it has none
 	left  map[string]bool // paths that links may not lead to
-	notes map[string]bool
 	bytes int64
 	all   error // why nothing is kept
 	kept  formats.Workspace
@@ -38,29 +37,31 @@ type receiver struct {
 // names in LeftOut, beside what is there already. An error says that the file cannot be written: whatever comes from
 // the container is none.
 func Receive(in io.Reader, known *secret.Set, spool *os.File, w formats.Workspace) (formats.Workspace, error) {
-	r := &receiver{known: known, spool: spool, out: tar.NewWriter(spool), kept: w,
-		left: map[string]bool{}, notes: map[string]bool{}}
+	r := &receiver{known: known, spool: spool, out: tar.NewWriter(spool), left: map[string]bool{}, kept: w}
 	for archive := tar.NewReader(in); r.all == nil; {
 		h, err := archive.Next()
 		if err != nil {
 			r.all = fmt.Errorf("the container could not be read: %w", err)
-		} else if h.PAXRecords[endKey] != "" {
+		} else if end := h.PAXRecords[endKey]; end == whole {
 			break
+		} else if end != "" {
+			r.all = errors.New(end)
 		} else if err := r.entry(h, archive); err != nil {
 			return w, err
 		}
 	}
 	if r.all != nil {
 		r.kept.Paths = 0
-		r.notes[r.known.Redact(r.all.Error())] = true
+		r.kept.LeftOut = append(r.kept.LeftOut, r.known.Redact(r.all.Error()))
 	} else if err := r.end(); err != nil {
 		return w, err
 	}
-	notes := slices.Sorted(maps.Keys(r.notes))
-	if n := len(notes) - maxLeftOut; n > 0 {
-		notes = append(notes[:maxLeftOut], fmt.Sprintf("and %d more", n))
+	slices.Sort(r.kept.LeftOut)
+	left := slices.Compact(r.kept.LeftOut)
+	if n := len(left) - maxLeftOut; n > 0 {
+		left = append(left[:maxLeftOut], fmt.Sprintf("and %d more", n))
 	}
-	r.kept.LeftOut = append(r.kept.LeftOut, notes...)
+	r.kept.LeftOut = left
 	return r.kept, nil
 }
 
@@ -80,36 +81,25 @@ func (r *receiver) end() error {
 // note says of a path what is not kept, without secrets and in characters that show what they are.
 func (r *receiver) note(name, why string) {
 	quoted := strconv.Quote(r.known.Redact("/" + name + ": " + why))
-	if len(r.notes) < 2*MaxPaths {
-		r.notes[quoted[1:len(quoted)-1]] = true
+	if len(r.kept.LeftOut) < 2*MaxPaths {
+		r.kept.LeftOut = append(r.kept.LeftOut, quoted[1:len(quoted)-1])
 	}
 }
 
 // entry takes an entry over. Its errors are those of the file.
 func (r *receiver) entry(h *tar.Header, content io.Reader) error {
-	why, removed := h.PAXRecords[leftKey], h.PAXRecords[removedKey] != ""
-	switch {
-	case why != "" && h.Name == ".":
-		r.all = errors.New(why)
-	case !local(h.Name):
-		r.all = fmt.Errorf("the container named a path %q", h.Name)
-	case why != "":
+	if why := h.PAXRecords[leftKey]; why != "" {
+		r.all = valid(h, "")
 		return r.leave(h.Name, why)
-	case r.last != "" && order(r.last, h.Name) >= 0:
-		r.all = fmt.Errorf("the container named %q after %q", h.Name, r.last)
-	case h.Size < 0 || h.Uid < 0 || h.Gid < 0 || !slices.Contains([]byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink}, h.Typeflag):
-		r.all = fmt.Errorf("the container named something that is no file: %q", h.Name)
-	default:
-		r.bytes += h.Size
-		r.all = tooMuch(r.kept.Paths+1, r.bytes)
 	}
-	if r.all != nil {
+	r.bytes += h.Size
+	if r.all = cmp.Or(valid(h, r.last), tooMuch(r.kept.Paths+1, r.bytes)); r.all != nil {
 		return nil
 	}
 	r.last, r.start = h.Name, -1
 	out := &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Size: h.Size,
 		Mode: h.Mode & 0o1777, Uid: h.Uid, Gid: h.Gid, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
-	if removed {
+	if h.PAXRecords[removedKey] != "" {
 		out.PAXRecords = map[string]string{removedKey: "1"}
 	}
 	inName, inLink := r.holds(h.Name), r.holds(h.Linkname)
@@ -162,9 +152,9 @@ func (r *receiver) leave(name, why string) error {
 	if name != r.last || r.start < 0 {
 		return nil
 	}
-	start := r.start
-	r.start = -1
 	r.kept.Paths--
-	_, err := r.spool.Seek(start, io.SeekStart)
-	return errors.Join(err, r.spool.Truncate(start))
+	_, err := r.spool.Seek(r.start, io.SeekStart)
+	err = errors.Join(err, r.spool.Truncate(r.start))
+	r.start = -1
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 )
 
 // restorer writes an archive below a folder.
@@ -38,8 +39,11 @@ func Restore(archive io.Reader, folder string, size, paths int64) error {
 		switch {
 		case limited.N == 0 || bytes > size:
 			return fmt.Errorf("the archive has more than the %d bytes that it was declared with", size)
+		case errors.Is(err, io.EOF) && n == paths:
+			slices.Reverse(r.folders)
+			return r.owned(r.folders...)
 		case errors.Is(err, io.EOF):
-			return r.end(n, paths)
+			return fmt.Errorf("the archive has %d of the %d paths that it was declared with", n, paths)
 		case err != nil:
 			return err
 		case n == paths:
@@ -51,40 +55,35 @@ func Restore(archive io.Reader, folder string, size, paths int64) error {
 	}
 }
 
-func (r *restorer) end(n, paths int64) error {
-	if n < paths {
-		return fmt.Errorf("the archive has %d of the %d paths that it was declared with", n, paths)
-	}
-	for i := len(r.folders) - 1; i >= 0; i-- {
-		if err := r.owned(r.folders[i]); err != nil {
-			return fmt.Errorf("restoring %q: %w", r.folders[i].Name, err)
-		}
+// valid refuses what no archive has, such as a path that leaves its folder, or comes after the last one.
+func valid(h *tar.Header, last string) error {
+	local := func(name string) bool { return filepath.IsLocal(name) && path.Clean(name) == name && name != "." }
+	switch {
+	case !local(h.Name) || h.Typeflag == tar.TypeLink && !local(h.Linkname):
+		return fmt.Errorf("the path leads out of the folder: %q", h.Name)
+	case last != "" && order(last, h.Name) >= 0:
+		return fmt.Errorf("%q is not in order: %q came before", h.Name, last)
+	case h.Size < 0 || h.Uid < 0 || h.Gid < 0 || !slices.Contains([]byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink}, h.Typeflag):
+		return fmt.Errorf("%q: no workspace has an entry of type %q", h.Name, h.Typeflag)
 	}
 	return nil
 }
 
-// local reports whether a path of an archive is below its folder, written as Pack writes it.
-func local(name string) bool {
-	return filepath.IsLocal(name) && path.Clean(name) == name && name != "."
-}
-
 func (r *restorer) entry(h *tar.Header, content io.Reader) error {
-	switch {
-	case !local(h.Name) || h.Typeflag == tar.TypeLink && !local(h.Linkname):
-		return errors.New("the path leads out of the folder")
-	case r.last != "" && order(r.last, h.Name) >= 0:
-		return fmt.Errorf("it is not in order: %q came before", r.last)
+	err := valid(h, r.last)
+	if err == nil {
+		err = r.parents(h.Name)
+	}
+	if err == nil && h.Typeflag == tar.TypeLink {
+		err = r.parents(h.Linkname)
+	}
+	if err != nil {
+		return err
 	}
 	r.last = h.Name
-	if err := r.parents(h.Name); err != nil {
-		return err
-	}
 	info, err := r.root.Lstat(h.Name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if info != nil && (h.Typeflag != tar.TypeDir || !info.IsDir()) {
-		if err := r.root.RemoveAll(h.Name); err != nil {
+	if err != nil || h.Typeflag != tar.TypeDir || !info.IsDir() {
+		if err := r.root.RemoveAll(h.Name); err != nil { // it may not be there
 			return err
 		}
 		info = nil
@@ -92,43 +91,31 @@ func (r *restorer) entry(h *tar.Header, content io.Reader) error {
 	switch {
 	case h.PAXRecords[removedKey] != "":
 		return nil
-	case h.Typeflag == tar.TypeDir:
-		r.folders = append(r.folders, h)
-		if info != nil {
-			return nil
-		}
-		return r.root.Mkdir(h.Name, 0o700)
 	case h.Typeflag == tar.TypeSymlink:
-		if err := r.root.Symlink(h.Linkname, h.Name); err != nil {
-			return err
-		}
-		return r.root.Lchown(h.Name, h.Uid, h.Gid)
+		return errors.Join(r.root.Symlink(h.Linkname, h.Name), r.root.Lchown(h.Name, h.Uid, h.Gid))
 	case h.Typeflag == tar.TypeLink:
-		if err := r.parents(h.Linkname); err != nil {
-			return err
-		}
 		return r.root.Link(h.Linkname, h.Name)
 	case h.Typeflag == tar.TypeReg:
 		return r.file(h, content)
 	}
-	return fmt.Errorf("no workspace has an entry of type %q", h.Typeflag)
+	if r.folders = append(r.folders, h); info != nil {
+		return nil
+	}
+	return r.root.Mkdir(h.Name, 0o700)
 }
 
 // parents checks that all above a path are folders.
 func (r *restorer) parents(name string) error {
-	dir := path.Dir(name)
-	if dir == r.checked || dir == "." {
-		return nil
+	above := path.Dir(name)
+	for dir := above; dir != "." && dir != r.checked; dir = path.Dir(dir) {
+		if info, err := r.root.Lstat(dir); err != nil {
+			return err
+		} else if !info.IsDir() {
+			return fmt.Errorf("/%s is no folder", dir)
+		}
 	}
-	if err := r.parents(dir); err != nil {
-		return err
-	}
-	info, err := r.root.Lstat(dir)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("/%s is no folder", dir)
-	}
-	r.checked = dir
-	return err
+	r.checked = above
+	return nil
 }
 
 func (r *restorer) file(h *tar.Header, content io.Reader) error {
@@ -143,14 +130,13 @@ func (r *restorer) file(h *tar.Header, content io.Reader) error {
 	return r.owned(h)
 }
 
-// owned sets owner and mode, in this order: a new owner loses bits.
-func (r *restorer) owned(h *tar.Header) error {
-	if err := r.root.Lchown(h.Name, h.Uid, h.Gid); err != nil {
-		return err
+// owned sets owners and modes, in this order: a new owner loses bits.
+func (r *restorer) owned(list ...*tar.Header) error {
+	for _, h := range list {
+		mode := h.FileInfo().Mode() & (fs.ModePerm | fs.ModeSticky)
+		if err := errors.Join(r.root.Lchown(h.Name, h.Uid, h.Gid), r.root.Chmod(h.Name, mode)); err != nil {
+			return err
+		}
 	}
-	mode := fs.FileMode(h.Mode).Perm()
-	if h.Mode&bits[fs.ModeSticky] != 0 {
-		mode |= fs.ModeSticky
-	}
-	return r.root.Chmod(h.Name, mode)
+	return nil
 }

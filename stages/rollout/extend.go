@@ -215,10 +215,8 @@ func (b *base) group(ctx context.Context, w *writer, g held, more []formats.Traj
 	if mixed(slices.Concat(rows, more)) {
 		w.outcome.Facts[factMixed]++
 	}
-	for i := range rows {
-		if err := w.kept.copy(ctx, rows[i].TrajectoryID); err != nil {
-			return err
-		}
+	if err := w.kept.add(ctx, rows); err != nil {
+		return err
 	}
 	if !copies {
 		return w.table.Write(ctx, append(rows, more...))

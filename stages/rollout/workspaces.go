@@ -1,12 +1,14 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"io/fs"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -33,7 +35,7 @@ func (r *runner) keepWorkspace(ctx context.Context, w formats.Workspace, archive
 type kept struct {
 	table   *shards.TableWriter[formats.WorkspacePiece]
 	at      journals.Place
-	older   []*workspaces.Dataset // of the dataset that is extended, then of the one that is replaced
+	older   []*workspaces.Dataset // of the dataset that is extended, and of the one that is replaced
 	written map[string]bool       // digests of archives
 	size    int                   // bytes of the row group
 }
@@ -42,7 +44,7 @@ type kept struct {
 func (o Options) newKept(ctx context.Context, shard *shards.Shard, extended, before *dataset.Dataset) (*kept, error) {
 	k := &kept{at: shard.Workspaces(), written: map[string]bool{}}
 	for _, d := range []*dataset.Dataset{extended, before} {
-		if d == nil || d.Tables[schema.TableWorkspaces].Rows == 0 || d.Removed(schema.TableWorkspaces) {
+		if d == nil || d.Tables[schema.TableWorkspaces].Rows == 0 || d.Removed(schema.TableWorkspaces) && !o.KeepWorkspace {
 			continue
 		}
 		s, err := workspaces.Open(ctx, d)
@@ -58,71 +60,60 @@ func (o Options) newKept(ctx context.Context, shard *shards.Shard, extended, bef
 	return k, nil
 }
 
-// add writes the workspace that a new row names.
-func (k *kept) add(ctx context.Context, t *formats.Trajectory) error {
-	key := workspaces.KeyOf(t.Metadata)
-	if k == nil || key == "" {
-		return nil
-	}
-	w, archive, err := workspaces.Stored(ctx, k.at, key)
-	if err != nil {
-		return err
-	}
-	if archive == nil { // the row was carried over
-		if !k.has(t.TrajectoryID) {
-			return fault.Invalid(k.at.Bucket.URI(), "make the attempt again: --overwrite", nil,
-				"the workspace of trajectory %q is gone", t.TrajectoryID)
+// add writes the workspaces that rows name.
+func (k *kept) add(ctx context.Context, rows []formats.Trajectory) error {
+	for i := range rows {
+		key := workspaces.KeyOf(rows[i].Metadata)
+		if k == nil || key == "" {
+			continue
 		}
-		return k.copy(ctx, t.TrajectoryID)
-	}
-	defer archive.Close()
-	return k.write(ctx, t.TrajectoryID, w, archive)
-}
-
-func (k *kept) has(id string) bool {
-	return slices.ContainsFunc(k.older, func(s *workspaces.Dataset) bool { _, ok := s.Of(id); return ok })
-}
-
-// copy writes the workspace that an older row has, if it has one.
-func (k *kept) copy(ctx context.Context, id string) error {
-	if k == nil {
-		return nil
-	}
-	for _, s := range k.older {
-		if w, ok := s.Of(id); ok {
-			src := s.Compressed(ctx, w.Digest)
-			defer src.Close()
-			return k.write(ctx, id, w, src)
+		w, compressed, err := k.find(ctx, rows[i].TrajectoryID, key)
+		if err == nil {
+			w.TrajectoryID = rows[i].TrajectoryID
+			err = errors.Join(k.write(ctx, w, compressed), compressed.Close())
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.Invalid(k.at.Bucket.URI(), "make the attempt again: --overwrite", err,
+				"the workspace of trajectory %q is gone", rows[i].TrajectoryID)
+		} else if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// find returns the workspace of a row that was carried over, or of one that was made now.
+func (k *kept) find(ctx context.Context, id, key string) (w formats.Workspace, compressed io.ReadCloser, err error) {
+	for _, s := range k.older {
+		if w, has := s.Of(id); has && w.Key() == key {
+			return w, s.Compressed(ctx, w.Digest), nil
+		}
+	}
+	return workspaces.Stored(ctx, k.at, key)
+}
+
 // write writes a workspace in pieces; of an archive that is there already, only what it is.
-func (k *kept) write(ctx context.Context, id string, w formats.Workspace, archive io.Reader) error {
-	row := formats.WorkspacePiece{Workspace: w}
-	row.TrajectoryID = id
-	piece := make([]byte, pieceBytes)
+func (k *kept) write(ctx context.Context, w formats.Workspace, compressed io.Reader) error {
+	if k.written[w.Digest] {
+		compressed = strings.NewReader("")
+	}
+	row, piece := formats.WorkspacePiece{Workspace: w}, make([]byte, pieceBytes)
 	for {
-		n := 0
+		n, end := io.ReadFull(compressed, piece)
 		var err error
-		if w.Digest != "" && !k.written[w.Digest] {
-			n, err = io.ReadFull(archive, piece)
-		}
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && (!errors.Is(err, io.EOF) || row.Piece == 0) {
-			return fault.Invalid(k.at.Bucket.URI(), "", err, "the workspace of trajectory %q cannot be read", id)
-		}
-		row.Bytes, err = base64.StdEncoding.EncodeToString(piece[:n]), nil
-		if n > 0 || row.Piece == 0 {
+		if row.Bytes = base64.StdEncoding.EncodeToString(piece[:n]); n > 0 || row.Piece == 0 {
 			err = k.table.Write(ctx, []formats.WorkspacePiece{row})
 		}
 		if k.size += n; k.size >= pieceBytes && err == nil {
 			k.size, err = 0, k.table.EndRowGroup()
 		}
-		if n < len(piece) || err != nil {
+		if err != nil || end != nil {
 			k.written[w.Digest] = true
-			return err
+			if errors.Is(end, io.EOF) || errors.Is(end, io.ErrUnexpectedEOF) {
+				end = nil
+			}
+			return cmp.Or(err, end)
 		}
-		row.Workspace = formats.Workspace{TrajectoryID: id, Piece: row.Piece + 1, Digest: w.Digest}
+		row.Workspace = formats.Workspace{TrajectoryID: w.TrajectoryID, Piece: row.Piece + 1, Digest: w.Digest}
 	}
 }

@@ -92,10 +92,8 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 			w.outcome.Facts[factAddedFailed] += float64(lost(rows[k]))
 		}
 	}
-	for k := range rows {
-		if err := w.kept.add(ctx, &rows[k]); err != nil {
-			return err
-		}
+	if err := w.kept.add(ctx, rows); err != nil {
+		return err
 	}
 	if len(rows) > 1 && formats.MixedPrompts(rows, new(uint64)) {
 		w.outcome.Facts[formats.FactMixedPrompts]++

@@ -16,15 +16,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/schema"
-	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/storage/fault"
 )
-
-// Workspace is one attempt's.
-type Workspace = formats.Workspace
-
-// Running begins what Workspace.LeftOut says of a program.
-const Running = workspace.Running
 
 // KeyName is the name of Workspace.Key in a row's metadata.
 const KeyName = "workspace_digest"
@@ -40,7 +33,7 @@ func KeyOf(metadata string) string {
 // Dataset is the workspaces of a dataset. It is safe for concurrent use.
 type Dataset struct {
 	d        *dataset.Dataset
-	byID     map[string]Workspace
+	byID     map[string]formats.Workspace
 	archives map[string]dataset.Range // rows, by digest
 }
 
@@ -50,40 +43,31 @@ func Open(ctx context.Context, d *dataset.Dataset) (*Dataset, error) {
 	if _, has := d.Tables[schema.TableWorkspaces]; !has {
 		return nil, fault.Invalid(d.URI(), "make it with rollout --keep-workspace", nil, "its attempts' workspaces were not kept")
 	}
-	s := &Dataset{d: d, byID: map[string]Workspace{}, archives: map[string]dataset.Range{}}
-	at, first := int64(-1), int64(0)
-	var last Workspace
-	for w, err := range dataset.Each[Workspace](ctx, d, schema.TableWorkspaces, d.AllOf(schema.TableWorkspaces)) {
+	s := &Dataset{d: d, byID: map[string]formats.Workspace{}, archives: map[string]dataset.Range{}}
+	at, first := int64(0), int64(0)
+	for w, err := range dataset.Each[formats.Workspace](ctx, d, schema.TableWorkspaces, d.AllOf(schema.TableWorkspaces)) {
 		if err != nil {
 			return nil, err
 		}
-		at++
-		_, twice := s.byID[w.TrajectoryID]
-		r, known := s.archives[w.Digest]
-		switch {
-		case w.Piece == 0 && !twice:
-			s.byID[w.TrajectoryID], last, first = *w, *w, at
-			if w.Digest != "" && !known {
-				s.archives[w.Digest] = dataset.Range{First: at, Rows: 1}
-			}
-		case w.Piece == 0 || w.TrajectoryID != last.TrajectoryID || w.Digest != last.Digest || int64(w.Piece) != at-first:
-			return nil, fault.Invalid(d.URI(), "", nil, "table %s: piece %d of trajectory %q is not in its place", schema.TableWorkspaces,
-				w.Piece, w.TrajectoryID).InRow(at)
-		case r.First == first: // else it is of another shard, which has the same archive
-			s.archives[w.Digest] = dataset.Range{First: first, Rows: int64(w.Piece) + 1}
+		if w.Piece == 0 {
+			s.byID[w.TrajectoryID], first = *w, at
 		}
+		if r, known := s.archives[w.Digest]; !known || r.First == first { // else another shard has it, too
+			s.archives[w.Digest] = dataset.Range{First: first, Rows: at - first + 1}
+		}
+		at++
 	}
 	return s, nil
 }
 
 // Of returns the workspace of a trajectory, and whether it has one: an attempt that ended before its tests has none.
-func (s *Dataset) Of(trajectoryID string) (Workspace, bool) {
+func (s *Dataset) Of(trajectoryID string) (formats.Workspace, bool) {
 	w, ok := s.byID[trajectoryID]
 	return w, ok
 }
 
 // Archive reads an archive that was kept. Its end is an error, not io.EOF, if it is not the one that was kept.
-func (s *Dataset) Archive(ctx context.Context, w Workspace) io.ReadCloser {
+func (s *Dataset) Archive(ctx context.Context, w formats.Workspace) io.ReadCloser {
 	read, write := io.Pipe()
 	go func() {
 		err := s.copy(ctx, w, write)
@@ -95,10 +79,10 @@ func (s *Dataset) Archive(ctx context.Context, w Workspace) io.ReadCloser {
 	return read
 }
 
-func (s *Dataset) copy(ctx context.Context, w Workspace, to io.Writer) error {
-	pieces := s.Compressed(ctx, w.Digest)
-	defer pieces.Close()
-	archive, err := zstd.NewReader(pieces, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(16<<20))
+func (s *Dataset) copy(ctx context.Context, w formats.Workspace, to io.Writer) error {
+	compressed := s.Compressed(ctx, w.Digest)
+	defer compressed.Close()
+	archive, err := zstd.NewReader(compressed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(16<<20))
 	if err != nil {
 		return err
 	}
@@ -111,33 +95,31 @@ func (s *Dataset) copy(ctx context.Context, w Workspace, to io.Writer) error {
 	return err
 }
 
-// Compressed reads an archive as it is stored.
+// Compressed reads an archive as it is stored; "" is empty.
 func (s *Dataset) Compressed(ctx context.Context, digest string) io.ReadCloser {
 	read, write := io.Pipe()
-	go func() {
-		r, err := dataset.NewReader[formats.WorkspacePiece](ctx, s.d, schema.TableWorkspaces, s.archives[digest])
-		if err != nil {
-			write.CloseWithError(err)
-			return
-		}
-		defer r.Close()
-		for range s.archives[digest].Rows {
-			var piece []byte
-			row, err := r.Take(1)
-			if err == nil {
-				piece, err = base64.StdEncoding.DecodeString(row[0].Bytes)
-			}
-			if err == nil {
-				_, err = write.Write(piece)
-			}
-			if err != nil {
-				write.CloseWithError(err)
-				return
-			}
-		}
-		write.Close()
-	}()
+	go func() { write.CloseWithError(s.pieces(ctx, digest, write)) }()
 	return read
+}
+
+func (s *Dataset) pieces(ctx context.Context, digest string, to io.Writer) error {
+	r, err := dataset.NewReader[formats.WorkspacePiece](ctx, s.d, schema.TableWorkspaces, s.archives[digest])
+	if err != nil {
+		return err
+	}
+	for row, err := range r.Each(1) { // it has megabytes
+		if err != nil {
+			return err
+		}
+		piece, err := base64.StdEncoding.DecodeString(row.Bytes)
+		if err == nil {
+			_, err = to.Write(piece)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Check reads all archives, and compares the workspaces with those that the rows name.
@@ -167,8 +149,7 @@ func Check(ctx context.Context, d *dataset.Dataset) error {
 		}
 		if !seen[w.Digest] {
 			seen[w.Digest] = true
-			archive := s.Archive(ctx, w)
-			if _, err := io.Copy(io.Discard, archive); err != nil {
+			if _, err := io.Copy(io.Discard, s.Archive(ctx, w)); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
@@ -207,9 +208,9 @@ func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) err
 	return err
 }
 
-func (b *bwrap) Origin(_ context.Context, name string) (kind, image string, folders []string, err error) {
+func (b *bwrap) Origin(_ context.Context, name string) (w formats.Workspace, folders []string, err error) {
 	c, err := b.box(name)
-	return "bwrap", "", []string{c.Workdir, "/root", "/tmp"}, err
+	return formats.Workspace{Runtime: "bwrap"}, []string{path.Clean(c.Workdir), "/root", "/tmp"}, err
 }
 
 func (b *bwrap) Remove(_ context.Context, names ...string) error {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
@@ -170,12 +171,13 @@ func (c commands) Changed(ctx context.Context, name string, to Changes) error {
 	return lines.Err()
 }
 
-func (c commands) Origin(ctx context.Context, name string) (kind, image string, folders []string, err error) {
-	if kind = c[0]; len(c) > 1 || kind != "podman" && kind != "docker" {
-		kind = "command"
+func (c commands) Origin(ctx context.Context, name string) (w formats.Workspace, folders []string, err error) {
+	if w.Runtime = c[0]; len(c) > 1 || c[0] != "podman" && c[0] != "docker" {
+		w.Runtime = "command"
 	}
-	image, err = c.output(ctx, "inspect", "--format", "{{.Image}}", name)
-	return kind, "sha256:" + strings.TrimPrefix(image, "sha256:"), []string{"/"}, err
+	w.ImageDigest, err = c.output(ctx, "inspect", "--format", "{{.Image}}", name)
+	w.ImageDigest = "sha256:" + strings.TrimPrefix(w.ImageDigest, "sha256:")
+	return w, []string{"/"}, err
 }
 
 func (c commands) Remove(ctx context.Context, names ...string) error {

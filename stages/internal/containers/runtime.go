@@ -7,6 +7,8 @@ package containers
 import (
 	"context"
 	"io"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // Runtime runs containers.
@@ -30,9 +32,8 @@ type Runtime interface {
 	Again(ctx context.Context, name string) error
 	// Changed tells where a container's files are not the image's.
 	Changed(ctx context.Context, name string, to Changes) error
-	// Origin says which kind of runtime made a container, the id of its image ("" for none), and the folders that
-	// hold the files of its own.
-	Origin(ctx context.Context, name string) (kind, image string, folders []string, err error)
+	// Origin says which kind of runtime made a container, of which image, and which folders hold the files of its own.
+	Origin(ctx context.Context, name string) (w formats.Workspace, folders []string, err error)
 	// Remove removes containers, whatever runs in them, and forgets those that are gone.
 	Remove(ctx context.Context, names ...string) error
 	// Labelled returns the containers that have a label, and its value, which has

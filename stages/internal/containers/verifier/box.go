@@ -9,14 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
-	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/stages/internal/containers"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
@@ -32,8 +29,7 @@ const (
 
 const (
 	removeTime   = time.Minute // for the runtime to remove a container
-	restoreTime  = 10 * time.Minute
-	maxProcesses = 2048 // of a container
+	maxProcesses = 2048        // of a container
 )
 
 // Tasks are what the containers of all tasks share.
@@ -157,35 +153,4 @@ func (b *Box) Exec(ctx context.Context, time time.Duration, e containers.Exec) (
 	defer stop()
 	e.Workdir, e.Dir = cmp.Or(e.Workdir, b.Task.Environment.Workdir), b.Dir
 	return b.Runtime.Exec(ctx, b.Name, e)
-}
-
-// Restore puts what an attempt left into a fresh container, and starts what the image starts
-// again, as after the attempt: a service of the image finds the restored files. Size and paths
-// are how much the archive says that it holds.
-func (b *Box) Restore(ctx context.Context, archive io.Reader, size, paths int64) error {
-	const name = "workspace.tar"
-	file := filepath.Join(b.Dir, "run", name)
-	defer os.Remove(file) // before the tests run
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, archive)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	said := process.NewTail(ctx, containers.Quoted)
-	words := []string{RelayPath, workspace.Command, "restore", path.Join(path.Dir(RelayPath), name),
-		strconv.FormatInt(size, 10), strconv.FormatInt(paths, 10)}
-	code, err := b.Exec(ctx, restoreTime, containers.Exec{User: "0", Output: said, Words: words})
-	switch {
-	case err != nil:
-		return err
-	case code != 0:
-		return fmt.Errorf("exit code %d: %s", code, said)
-	}
-	if err := b.Stop(ctx, b.Name); err != nil {
-		return err
-	}
-	return b.Again(ctx, b.Name)
 }

@@ -1,8 +1,9 @@
 package verifier
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -21,38 +22,33 @@ import (
 type Keeper func(ctx context.Context, w formats.Workspace, archive io.Reader) error
 
 const (
-	listFile = "workspace.list"
-	packTime = 10 * time.Minute
+	listFile  = "workspace.list"
+	relayTime = 10 * time.Minute
 )
 
 // relay runs this program's own binary in the container, as root.
 func (b *Box) relay(ctx context.Context, out io.Writer, words ...string) error {
-	tail := process.NewTail(ctx, containers.Quoted)
-	code, err := b.Exec(ctx, packTime, containers.Exec{Words: append([]string{RelayPath, workspace.Command}, words...), User: "0",
-		Output: out, Errors: tail})
+	said := process.NewTail(ctx, containers.Quoted)
+	code, err := b.Exec(ctx, relayTime, containers.Exec{Words: append([]string{RelayPath, workspace.Command}, words...), User: "0",
+		Output: out, Errors: said})
 	if err == nil && code != 0 {
-		err = errors.New(tail.String())
+		err = fmt.Errorf("exit code %d: %s", code, said)
 	}
 	return err
 }
 
 // List notes what the container holds before anybody works there. If it cannot, Pack says so.
 func (b *Box) List(ctx context.Context) {
-	kind, image, folders, err := b.Origin(ctx, b.Name)
-	b.origin = formats.Workspace{Runtime: kind, ImageDigest: image}
+	b.origin, b.folders, b.unlisted = b.Origin(ctx, b.Name)
 	for _, folder := range logs {
-		folders = append(folders, "/logs/"+folder)
+		b.folders = append(b.folders, "/logs/"+folder)
 	}
-	for i := range folders {
-		folders[i] = path.Clean(folders[i])
-	}
-	b.folders = slices.Sorted(slices.Values(folders))
-	f, failed := os.Create(filepath.Join(b.Dir, "run", listFile))
-	if err = errors.Join(err, failed); err == nil {
+	slices.Sort(b.folders)
+	f, err := os.Create(filepath.Join(b.Dir, "run", listFile))
+	if b.unlisted = cmp.Or(b.unlisted, err); b.unlisted == nil {
 		err = b.relay(ctx, f, append([]string{"list"}, b.folders...)...)
-		err = errors.Join(err, f.Close(), os.Chmod(f.Name(), 0o644))
+		b.unlisted = cmp.Or(err, f.Close(), os.Chmod(f.Name(), 0o644))
 	}
-	b.unlisted = err
 }
 
 // Pack keeps what changed since List, and returns its key. What keeps it from that is a reason in the workspace;
@@ -91,4 +87,28 @@ func (b *Box) Pack(ctx context.Context, left []string, keep Keeper) (key string,
 		err = keep(ctx, w, spool)
 	}
 	return w.Key(), err
+}
+
+// Restore puts what an attempt left into a fresh container, and starts what the image starts
+// again, as after the attempt: a service of the image finds the restored files. Size and paths
+// are how much the archive says that it holds.
+func (b *Box) Restore(ctx context.Context, archive io.Reader, size, paths int64) error {
+	const name = "workspace.tar"
+	file := filepath.Join(b.Dir, "run", name)
+	defer os.Remove(file) // before the tests run
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, archive)
+	if err = cmp.Or(err, f.Close()); err == nil {
+		err = b.relay(ctx, io.Discard, "restore", path.Join(workspace.Own, name), fmt.Sprint(size), fmt.Sprint(paths))
+	}
+	if err == nil {
+		err = b.Stop(ctx, b.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return b.Again(ctx, b.Name)
 }

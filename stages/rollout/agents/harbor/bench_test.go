@@ -31,8 +31,8 @@ func (*instant) Labelled(context.Context, string) (map[string]string, error) { r
 
 func (*instant) Stop(context.Context, string) error  { return nil }
 func (*instant) Again(context.Context, string) error { return nil }
-func (*instant) Origin(context.Context, string) (string, string, []string, error) {
-	return "", "", nil, nil
+func (*instant) Origin(context.Context, string) (w formats.Workspace, folders []string, err error) {
+	return w, nil, nil
 }
 func (*instant) Changed(context.Context, string, containers.Changes) error { return nil }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
@@ -81,9 +82,9 @@ func TestKept(t *testing.T) {
 			names: []string{"etc/passwd", "new"}},
 		"again":       {script: "mkdir /opt2; cp -a /etc /opt2/e; rm -r /etc/ssl; mkdir /etc/ssl", names: nil},
 		"memory":      {script: "echo 1 > /dev/shm/x", left: []string{"/dev/shm: what is in it (tmpfs) changed"}},
-		"server":      {script: "(sleep 1000 </dev/null >/dev/null 2>&1 &)", left: []string{workspaces.Running + "sleep"}},
-		"lives":       {script: "(sleep 1000 </dev/null >/dev/null 2>&1 &)", left: []string{workspaces.Running + "sleep"}, config: "\n[metadata]\nkeep_processes = true\n"},
-		"no programs": {script: "/bin/busybox rm -rf /bin /usr/bin", names: []string{"-bin"}, left: []string{workspaces.Running + "it is not known which"}},
+		"server":      {script: "(sleep 1000 </dev/null >/dev/null 2>&1 &)", left: []string{workspace.Running + "sleep"}},
+		"lives":       {script: "(sleep 1000 </dev/null >/dev/null 2>&1 &)", left: []string{workspace.Running + "sleep"}, config: "\n[metadata]\nkeep_processes = true\n"},
+		"no programs": {script: "/bin/busybox rm -rf /bin /usr/bin", names: []string{"-bin"}, left: []string{workspace.Running + "it is not known which"}},
 		"closed": {script: "echo 1 > /closed; chmod 0 /closed; mknod /device c 1 3; chmod u+s /closed", names: []string{"closed"},
 			left: []string{"/closed: its setuid or setgid bit", "/device: a device"}},
 	} {

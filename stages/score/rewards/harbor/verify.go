@@ -10,10 +10,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/dataset/workspaces"
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/workspace"
 	"github.com/rollmill/rollmill/stages/internal/containers"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/score"
@@ -21,7 +22,7 @@ import (
 
 // attempt is what a row's attempt left, with the task that judges it.
 type attempt struct {
-	workspaces.Workspace
+	formats.Workspace
 	task harbor.Task
 	left []string // programs that ran when it ended
 }
@@ -68,7 +69,7 @@ func (r *reward) attemptOf(row *score.Row) (a attempt, why string) {
 	}
 	var other []string
 	for _, what := range a.LeftOut {
-		if name, running := strings.CutPrefix(what, workspaces.Running); running {
+		if name, running := strings.CutPrefix(what, workspace.Running); running {
 			a.left = append(a.left, name)
 		} else {
 			other = append(other, what)
