@@ -156,6 +156,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if err != nil {
 		return err
 	}
+	settings.LimitGarbage()
 	defer settings.CollectLate(128 << 20)()
 	if c.Check {
 		r, err := convert.CheckImport(ctx, o)

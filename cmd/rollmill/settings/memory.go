@@ -18,13 +18,18 @@ func CollectEarly() {
 
 // CollectLate makes the garbage collector run later, for commands that allocate much more than
 // they keep: memory that is never touched, and so takes none, counts as memory in use until the
-// returned function is called. Peak memory grows by as much, but with garbage hardly beyond 1 GiB.
+// returned function is called. Peak memory grows by as much.
 func CollectLate(bytes int) (end func()) {
+	untouched := make([]byte, bytes)
+	return func() { runtime.KeepAlive(untouched) }
+}
+
+// LimitGarbage keeps memory with garbage hardly beyond 1 GiB, for commands that keep less. One
+// that keeps more would collect all the time.
+func LimitGarbage() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // else the user has set it
 		debug.SetMemoryLimit(850 << 20)
 	}
-	untouched := make([]byte, bytes)
-	return func() { runtime.KeepAlive(untouched) }
 }
 
 // CollectEvenly is for commands that keep little and allocate much: garbage takes
