@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -103,7 +104,12 @@ func CheckFiles(names []string) error {
 	return nil
 }
 
-func reading(name string, err error) error { return fmt.Errorf("reading %q: %w", name, cause(err)) }
+func reading(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Invalid(name, "a path is relative to where rollmill is run", fs.ErrNotExist, "there is no such file")
+	}
+	return fmt.Errorf("reading %q: %w", name, cause(err))
+}
 
 // cause removes the path that an os error repeats.
 func cause(err error) error {

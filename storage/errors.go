@@ -105,6 +105,12 @@ func failed(step, uri string, err error) error {
 	if kind := kindOf(err); kind != nil && !errors.Is(err, kind) {
 		f.text = step + ": " + kind.Error() + ": " + err.Error()
 		f.errs = []error{kind, err}
+		switch missing := errors.Is(err, syscall.ENOENT); {
+		case missing && strings.HasPrefix(step, "write "):
+			f.hint = "no folder can be made there: check the address"
+		case missing:
+			f.text = step + ": " + kind.Error() // the system's error says the same of the same file
+		}
 	}
 	return f
 }

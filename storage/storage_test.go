@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,20 @@ func TestReadingMakesNoFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder is there: %v", err)
+	}
+}
+
+func TestWhatIsMissingIsSaidOnce(t *testing.T) {
+	b := open(t, t.TempDir())
+	if _, err := b.Read(t.Context(), "k"); !errors.Is(err, storage.ErrNotExist) || !strings.HasSuffix(err.Error(), `k": does not exist`) {
+		t.Errorf("reading: %v", err)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	err := open(t, "/proc/no").Create(t.Context(), "k", []byte("v")) // also root makes no folder there
+	if err == nil || !strings.Contains(hintOf(err), "no folder can be made there") || !strings.Contains(err.Error(), "/proc/no") {
+		t.Errorf("writing: %v\nhint: %s", err, hintOf(err))
 	}
 }
 

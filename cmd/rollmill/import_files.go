@@ -118,7 +118,7 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		return nil, fault.Invalid(storage.Redact(uri), hint, nil,
 			"no file to import among those that are there, such as %q", other)
 	case len(files) == 0:
-		return nil, fault.Invalid(storage.Redact(uri), hint, errNoFiles, "no file to import")
+		return nil, fault.Invalid(storage.Redact(uri), hint, errNoFiles, "there is no file to import")
 	}
 	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, companions(ctx, b, format, files)

@@ -121,7 +121,7 @@ func (c *initSettings) readTasks(ctx context.Context) error {
 	file, _, err := storage.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
 		return fault.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist,
-			"no task file")
+			"there is no task file")
 	}
 	if err != nil {
 		return err

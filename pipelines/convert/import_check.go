@@ -98,8 +98,11 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error)
 	if err == nil && c.joiner != nil {
 		err = c.merge(ctx, add)
 	}
-	if err != nil || c.records == 0 || c.night != nil && c.night.w.Night > 0 { // of a night, few records may be new
+	if err != nil || c.night != nil && (c.records == 0 || c.night.w.Night > 0) { // of a night, few records may be new
 		return err
+	}
+	if c.records == 0 && !c.checks {
+		return fault.Invalid(c.o.Source.URI, "is it the right file?", nil, "there is no record in it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.unseen)) {
 		column := c.unseen[name]

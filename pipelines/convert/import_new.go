@@ -36,6 +36,7 @@ type NightReport struct {
 	Known      int64    `json:"known_calls"`          // in these, of nights before
 	Waiting    int64    `json:"waiting_calls"`        // of conversations that are not settled
 	Late       int64    `json:"late_calls"`           // of conversations that were imported without them
+	Future     int64    `json:"future_calls"`         // that are dated over an hour after this machine's clock
 	LateIn     []string `json:"late_in,omitempty"`    // the first objects that have some
 	Gone       []string `json:"gone,omitempty"`       // objects that were listed the night before
 	Unfinished []string `json:"unfinished,omitempty"` // objects that end within a line, which a later night reads
@@ -51,6 +52,7 @@ func (r *NightReport) String() string {
 		{int(r.Known), "call", "known", nil},
 		{int(r.Waiting), "call", "waiting for a later night", nil},
 		{int(r.Late), "call", "too late for a conversation that was imported", r.LateIn},
+		{int(r.Future), "call", "dated in the future", nil},
 		{len(r.Gone), "object", "no longer there", r.Gone},
 		{len(r.Unfinished), "object", "the last line is not complete and is left to a later night", r.Unfinished},
 	} {
@@ -105,6 +107,7 @@ type night struct {
 	c        *check
 	taken    []int // epochs that have datasets, after those of the watermark
 	newest   int64 // time of a call, in microseconds
+	clock    int64 // this machine's, and an hour
 	mu       sync.Mutex
 	report   NightReport
 	waiting  []*calls.Call // that are not stored yet
@@ -119,7 +122,7 @@ func (o *ImportOptions) importNew(ctx context.Context) (r ImportReport, err erro
 	}
 	settings := maps.Clone(spec.Redacted(secret.From(ctx)).Params) // as they are stored
 	delete(settings, "lossy")                                      // it may differ from night to night
-	n := &night{o: o, settings: settings}
+	n := &night{o: o, settings: settings, clock: time.Now().Add(time.Hour).UnixMicro()}
 	n.w, err = watermark.Open(ctx, watermark.Options{Root: o.Root, Run: spec.Run.ID, Lossy: o.Lossy,
 		Sealed: n.sealed, Dir: o.Spill.Dir, Memory: o.Spill.Memory / 8, Log: o.Logger()})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -49,6 +50,10 @@ func (n *night) run(ctx context.Context, spec manifest.Spec) (source Source, r s
 	}
 	if err != nil {
 		return source, r, err
+	}
+	if n.newest > n.clock {
+		n.o.Logger().Warn("the log's newest call is dated in the future: conversations count as settled that may not be, on later nights too",
+			"newest", time.UnixMicro(n.newest).UTC(), "future_calls", n.report.Future, "imported", n.c.added)
 	}
 	if n.c.added == 0 {
 		epoch = -1
@@ -210,6 +215,9 @@ func (n *night) add(c *calls.Call) error {
 	known, err := n.w.Read(c.At.File, m)
 	if err != nil {
 		return err
+	}
+	if at > n.clock {
+		n.report.Future++
 	}
 	if n.newest = max(n.newest, at); known {
 		n.report.Known++

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -371,10 +372,13 @@ func TestRedact(t *testing.T) {
 }
 
 func TestEmptySource(t *testing.T) {
-	if r := run(t, options(filepath.Join(t.TempDir(), "out"), text("a", "\n"))); !r.Sealed || r.Rows != 0 {
-		t.Errorf("%+v", r.Report)
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := convert.Import(t.Context(), options(out, text("a", "\n")))
+	if _, missing := os.Stat(out); fault.KindOf(err) != fault.Input || !strings.HasSuffix(err.Error(), ": there is no record in it") || missing == nil {
+		t.Errorf("%v; %v", err, missing)
 	}
-	_, err := convert.Import(t.Context(), options(filepath.Join(t.TempDir(), "out")))
+	run(t, options(out, text("a", ""), text("b", `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}`+"\n")))
+	_, err = convert.Import(t.Context(), options(filepath.Join(t.TempDir(), "out")))
 	if kind := (*fault.Error)(nil); !errors.As(err, &kind) || kind.Kind != fault.Usage {
 		t.Error(err)
 	}

@@ -3,6 +3,7 @@ package convert_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,6 +90,13 @@ func TestSettle(t *testing.T) {
 		if r.New.Waiting != c.waits || r.Rows != 3-c.waits {
 			t.Errorf("%v: %+v, %d rows", c, r.New, r.Rows)
 		}
+	}
+	var log strings.Builder
+	ahead := text + said("c4", 300*365*24*60, "v", "hu")
+	r := oneNight(t, t.TempDir(), ahead, "", func(o *convert.ImportOptions) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	if r.New.Future != 1 || r.New.Waiting != 1 || !strings.Contains(log.String(), "dated in the future") ||
+		!strings.Contains(log.String(), "future_calls=1 imported=3") || !strings.Contains(r.New.String(), "dated in the future: 1 call") {
+		t.Errorf("a call in the future: %+v; %s", r.New, &log)
 	}
 	timeless := regexp.MustCompile(`"At":\d+`).ReplaceAllString(text, `"At":0`)
 	oneNight(t, t.TempDir(), timeless, "a call has no time", nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"maps"
 
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -14,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // version is the version of the stage's semantics. Raise it when the same
@@ -78,8 +80,12 @@ func (o Options) spec(ctx context.Context, all planning.Tasks, extended *dataset
 
 // dependsOn is the error of a file that --depends-on names.
 func dependsOn(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	const hint = "--depends-on names files whose content decides the rows"
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
 		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Errorf(fault.Input, hint, "%w", err)
 	}
-	return agents.Usage("--depends-on names files whose content decides the rows", "%w", err)
+	return agents.Usage(hint, "%w", err)
 }

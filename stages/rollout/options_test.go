@@ -47,7 +47,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		`"logprobs"`:       func(o *rollout.Options) { o.Sampling = map[string]any{"logprobs": false} },
 		"--shard 2/2":      func(o *rollout.Options) { o.Out.Shard = stages.Shard{Index: 2, Count: 2} },
 		"--concurrency":    func(o *rollout.Options) { o.Concurrency = -1 },
-		"no-such-file":     func(o *rollout.Options) { o.DependsOn = []string{"no-such-file"} },
+		"not a regular":    func(o *rollout.Options) { o.DependsOn = []string{"."} },
 		"max-failure-rate": func(o *rollout.Options) { rate := 1.5; o.MaxFailureRate = &rate },
 	} {
 		o := options(e, filepath.Join(t.TempDir(), "out"), 1)
@@ -55,6 +55,11 @@ func TestOptionsAreChecked(t *testing.T) {
 		if _, err := rollout.Run(context.Background(), o); kind(err) != fault.Usage || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	o := options(e, filepath.Join(t.TempDir(), "out"), 1)
+	o.DependsOn = []string{"no-such-file"}
+	if _, err := rollout.Run(context.Background(), o); kind(err) != fault.Input || !strings.Contains(err.Error(), `"no-such-file": there is no such file`) {
+		t.Error(err)
 	}
 	if len(e.Asked()) != 0 {
 		t.Error("a token was paid for")

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -28,7 +30,7 @@ func digestFiles(ctx context.Context, names []string, open func(context.Context,
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		return nil, usage("the file's content decides the values", "%w", err)
+		return nil, usage(cmp.Or(fault.HintOf(err), "the file's content decides the values"), "%w", err)
 	}
 	return out, err
 }

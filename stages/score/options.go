@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // Options are the settings of Run. Only In, Out, Registry and Rewards are required.
@@ -107,7 +108,7 @@ func (o Options) Validate() error {
 		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
 	if err := stages.CheckFiles(o.DependsOn); err != nil {
-		return usage("the file's content decides the values", "%w", err)
+		return usage(cmp.Or(fault.HintOf(err), "the file's content decides the values"), "%w", err)
 	}
 	rewards, err := makeRewards(o, nil, true)
 	if err != nil {

@@ -1,7 +1,9 @@
 package score
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"regexp"
 	"slices"
@@ -160,6 +162,11 @@ func checkNames(specs []Spec) error {
 	return nil
 }
 
+// usage returns an error of the settings; one of input if it is a missing file that the settings name.
 func usage(hint, format string, args ...any) error {
-	return fault.Errorf(fault.Usage, hint, "score: %w", fmt.Errorf(format, args...))
+	kind, err := fault.Usage, fmt.Errorf(format, args...)
+	if errors.Is(err, fs.ErrNotExist) && errors.Is(err, fault.ErrInvalid) {
+		kind = fault.Input
+	}
+	return fault.Errorf(kind, hint, "score: %w", err)
 }

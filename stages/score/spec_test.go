@@ -78,29 +78,33 @@ func TestOptionsAreCheckedBeforeAnyWork(t *testing.T) {
 	good := Options{In: stages.Input{URI: "a"}, Out: stages.Output{URI: "b"}, Registry: kinds}
 	two := func(a, b string) []Spec { x, _ := ParseReward(a); y, _ := ParseReward(b); return []Spec{x, y} }
 	for want, change := range map[string]func(*Options){
-		"no input":                       func(o *Options) { o.In.URI = "" },
-		"no output":                      func(o *Options) { o.Out.URI = "" },
-		"no reward is named":             func(o *Options) { o.Rewards = nil },
-		"--concurrency -1 is negative":   func(o *Options) { o.Concurrency = -1 },
-		"--max-failure-rate 2":           func(o *Options) { r := 2.0; o.MaxFailureRate = &r },
-		"--shard 4/4 is out of range":    func(o *Options) { o.Out.Shard = stages.Shard{Index: 4, Count: 4} },
-		`two rewards are named "a"`:      func(o *Options) { o.Rewards = two("a=match:x", "a=match:y") },
-		`reward "match:y" has no name`:   func(o *Options) { o.Rewards = two("a=match:x", "match:y") },
-		`there is no kind "mach"`:        func(o *Options) { o.Rewards[0].Kind = "mach" },
-		`reward "a": bad arguments`:      func(o *Options) { o.Rewards[0].Arguments = "bad" },
-		`reading "no-such-file"`:         func(o *Options) { o.DependsOn = []string{"no-such-file"} },
-		"--timeout -1s is negative":      func(o *Options) { o.Timeout = -1e9 },
-		"--batch-rows -5 is negative":    func(o *Options) { o.BatchRows = -5 },
-		`reward "a": made`:               func(*Options) {},
-		"--shard 0/-1 is out of range":   func(o *Options) { o.Out.Shard.Count = -1 },
-		"--max-failure-rate -0.1 is not": func(o *Options) { r := -0.1; o.MaxFailureRate = &r },
+		"no input":                         func(o *Options) { o.In.URI = "" },
+		"no output":                        func(o *Options) { o.Out.URI = "" },
+		"no reward is named":               func(o *Options) { o.Rewards = nil },
+		"--concurrency -1 is negative":     func(o *Options) { o.Concurrency = -1 },
+		"--max-failure-rate 2":             func(o *Options) { r := 2.0; o.MaxFailureRate = &r },
+		"--shard 4/4 is out of range":      func(o *Options) { o.Out.Shard = stages.Shard{Index: 4, Count: 4} },
+		`two rewards are named "a"`:        func(o *Options) { o.Rewards = two("a=match:x", "a=match:y") },
+		`reward "match:y" has no name`:     func(o *Options) { o.Rewards = two("a=match:x", "match:y") },
+		`there is no kind "mach"`:          func(o *Options) { o.Rewards[0].Kind = "mach" },
+		`reward "a": bad arguments`:        func(o *Options) { o.Rewards[0].Arguments = "bad" },
+		`"no-such": there is no such file`: func(o *Options) { o.DependsOn = []string{"no-such"} },
+		"--timeout -1s is negative":        func(o *Options) { o.Timeout = -1e9 },
+		"--batch-rows -5 is negative":      func(o *Options) { o.BatchRows = -5 },
+		`reward "a": made`:                 func(*Options) {},
+		"--shard 0/-1 is out of range":     func(o *Options) { o.Out.Shard.Count = -1 },
+		"--max-failure-rate -0.1 is not":   func(o *Options) { r := -0.1; o.MaxFailureRate = &r },
 	} {
 		o := good
 		o.Rewards = two("a=match:x", "b=match:y")
 		change(&o)
 		err := o.Validate()
 		var e *fault.Error
-		if !errors.As(err, &e) || e.Kind != fault.Usage || !strings.Contains(e.Error(), want) {
+		kind := fault.Usage
+		if strings.HasSuffix(want, "no such file") {
+			kind = fault.Input
+		}
+		if !errors.As(err, &e) || e.Kind != kind || !strings.Contains(e.Error(), want) {
 			t.Errorf("error %v does not mention %q", err, want)
 		}
 		if want == `there is no kind "mach"` && fault.HintOf(e) != `did you mean "match"?` {

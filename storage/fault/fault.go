@@ -3,6 +3,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 )
 
 // Kind is the kind of an error that a calling program may act on.
@@ -37,10 +39,11 @@ func Errorf(kind Kind, hint, format string, args ...any) *Error {
 	return &Error{Kind: kind, Row: -1, What: err.Error(), Help: hint, Err: errors.Unwrap(err)}
 }
 
-// Invalid returns an Error of kind Input that is not about one row.
+// Invalid returns an Error of kind Input that is not about one row. A cause that only says that
+// something does not exist is not in the text, which then says what.
 func Invalid(place, hint string, cause error, format string, args ...any) *Error {
 	e := &Error{Kind: Input, Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: cause}
-	if cause != nil {
+	if cause != nil && !slices.Contains([]string{"does not exist", fs.ErrNotExist.Error()}, cause.Error()) {
 		e.What += ": " + cause.Error()
 	}
 	return e

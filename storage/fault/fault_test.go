@@ -3,6 +3,7 @@ package fault
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"testing"
 )
 
@@ -17,6 +18,11 @@ func TestInputErrorsNameThePlaceTheRowAndTheCause(t *testing.T) {
 	err.Row = 0
 	if got, want := err.Error(), `"s3://b/x" row 0: column "reward": unexpected EOF`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, bare := range []error{fs.ErrNotExist, errors.New("does not exist")} {
+		if err := Invalid("x", "", bare, "there is no task"); err.Error() != `"x": there is no task` || !errors.Is(err, bare) {
+			t.Errorf("%v: %v", bare, err)
+		}
 	}
 	if err := Invalid("x", "", nil, "no"); !errors.Is(err, ErrInvalid) {
 		t.Errorf("%v has no kind", err)

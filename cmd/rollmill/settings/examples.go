@@ -68,7 +68,7 @@ func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent agents.Agent)
 		if strings.Contains(uri, "*") {
 			hint = "--examples takes one file, and no pattern: write the rows of all into one, as cat does with JSON lines"
 		}
-		return nil, ref, fault.Invalid(ref.URI, hint, storage.ErrNotExist, "no task file")
+		return nil, ref, fault.Invalid(ref.URI, hint, storage.ErrNotExist, "there is no task file")
 	}
 	if err != nil {
 		return nil, ref, err

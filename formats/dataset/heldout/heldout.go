@@ -5,6 +5,7 @@ package heldout
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,12 +86,14 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 		if slices.Contains(records.Extensions(), records.Extension(uri)) {
 			read = s.file
 		}
-		if err := read(ctx, uri); err != nil {
-			return nil, fmt.Errorf("reading held-out %q: %w", storage.Redact(uri), err)
-		}
-		if s.rows == rows || o.Ngrams > 0 && s.long == long {
-			return nil, fault.Invalid(storage.Redact(uri), "name examples, and for short texts fewer words", nil,
-				"nothing is held out by %d rows with an id or content, and %d long texts", s.rows-rows, s.long-long)
+		switch err := read(ctx, uri); {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", o.Flag, err)
+		case s.rows == rows:
+			return nil, fault.Invalid(storage.Redact(uri), "is it the right file?", nil, "nothing is held out: there is no example in it")
+		case o.Ngrams > 0 && s.long == long:
+			return nil, fault.Invalid(storage.Redact(uri), "give fewer words, or fields with longer texts, example.NAME or messages.ROLE", nil,
+				"nothing is held out: of %d examples no text that is compared has %d words", s.rows-rows, o.Ngrams)
 		}
 	}
 	for _, d := range o.More {
@@ -112,6 +115,9 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 // file learns a file of examples.
 func (s *Set) file(ctx context.Context, uri string) error {
 	file, digest, err := storage.OpenFile(ctx, uri)
+	if errors.Is(err, storage.ErrNotExist) {
+		return fault.Invalid(storage.Redact(uri), "a path is relative to where rollmill is run", storage.ErrNotExist, "there is no task file")
+	}
 	if err != nil {
 		return err
 	}

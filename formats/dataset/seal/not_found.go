@@ -26,11 +26,11 @@ func noDataset(ctx context.Context, b *storage.Bucket) error {
 		return fault.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
 			"%d attempts are journalled", rows)
 	case fileName(b.URI()): // an object store does not say whether a prefix exists
-		return fault.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
+		return fault.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "there is no dataset")
 	}
 	return fault.Invalid(b.URI(),
 		"has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's; of files that no "+
-			"stage wrote, "+importHint(storage.Join(b.URI(), "*.parquet")), storage.ErrNotExist, "no dataset")
+			"stage wrote, "+importHint(storage.Join(b.URI(), "*.parquet")), storage.ErrNotExist, "there is no dataset")
 }
 
 func fileName(uri string) bool {

@@ -33,7 +33,7 @@ func Find(place string) (out []string, err error) {
 	}
 	if len(out) == 0 {
 		return nil, fault.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist,
-			"no task")
+			"there is no task")
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -157,7 +157,7 @@ func (c *Catalogue) read(ctx context.Context) (*Listing, error) {
 	if len(l.ByKey) == 0 {
 		return nil, fault.Invalid(storage.Redact(c.Root),
 			"name the folder of a run, which holds epoch-0, or of a dataset",
-			storage.ErrNotExist, "no dataset")
+			storage.ErrNotExist, "there is no dataset")
 	}
 	l.assign()
 	l.took = time.Since(l.taken)

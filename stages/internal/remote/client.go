@@ -174,7 +174,11 @@ func Authorize(r *http.Request, key string) {
 
 // what identifies a request in errors, without its query, which may hold a signature.
 func (c *Client) what(r *http.Request) string {
-	return fmt.Sprintf("%s: %s %s://%s%s", c.Name, r.Method, r.URL.Scheme, r.URL.Host, r.URL.EscapedPath())
+	what := fmt.Sprintf("%s %s://%s%s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.EscapedPath())
+	if c.Name != "" {
+		what = c.Name + ": " + what
+	}
+	return what
 }
 
 // Unreachable returns the error of a request without a complete answer.

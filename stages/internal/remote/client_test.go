@@ -28,6 +28,9 @@ func TestSecretsAreRedacted(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "s3cret") || Status(err) != 403 {
 		t.Error(err)
 	}
+	if _, err = (&Client{}).Do(t.Context(), Request{URL: s.URL + "/a"}, nil); err == nil || !strings.HasPrefix(err.Error(), "GET "+s.URL) {
+		t.Errorf("of a client without a name: %v", err)
+	}
 	s.Close()
 	_, err = c.Do(t.Context(), Request{URL: s.URL + "/a?signature=s3cret"}, nil)
 	if err == nil || strings.Contains(err.Error(), "s3cret") || Status(err) != 0 {

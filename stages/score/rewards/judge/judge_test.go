@@ -266,7 +266,7 @@ func TestBadOptionsAreErrors(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"": "model=", "m": `"m" is not one of the options min, max, model`, "model=m,min=2": "not a range", "model=m,repeats=0": "repeats=0",
 		"model=m,outside=drop":    "outside=drop",
-		"model=m,rubric=/no/such": "no such file", "model=m,format=xml": "format=xml", "model=m,colour=red": "colour",
+		"model=m,rubric=/no/such": `"/no/such": there is no such rubric`, "model=m,format=xml": "format=xml", "model=m,colour=red": "colour",
 	} {
 		if _, err := judge.Kind.Make(arguments, score.Setup{Judging: s.Judging(ask)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("judge:%s: %v does not mention %q", arguments, err, want)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/fault"
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
@@ -62,6 +64,9 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 		return p, nil
 	}
 	text, err := regular.ReadFile(a.Rubric, maxRubric)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Invalid(a.Rubric, "check rubric=; a path is relative to where rollmill is run", fs.ErrNotExist, "there is no such rubric")
+	}
 	p.Rubric, p.files = string(text), []string{a.Rubric}
 	return p, err
 }
