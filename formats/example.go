@@ -52,14 +52,22 @@ func ExampleContent(example string) (xxh3.Uint128, bool) {
 // AnswerOf returns the reference answer of an example, in the column that names
 // gives: a string as text, any other value as JSON, and "" when it is missing.
 func AnswerOf(example string, names FieldNames) string {
+	return fieldOf(example, cmp.Or(names.Answer, "answer"))
+}
+
+// QuestionOf returns the question of an example likewise.
+func QuestionOf(example string, names FieldNames) string {
+	return fieldOf(example, cmp.Or(names.Question, "question"))
+}
+
+func fieldOf(example, name string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(example), &fields) != nil {
 		return ""
 	}
-	answer := fields[cmp.Or(names.Answer, "answer")]
 	var text string
-	if len(answer) == 0 || json.Unmarshal(answer, &text) == nil {
+	if len(fields[name]) == 0 || json.Unmarshal(fields[name], &text) == nil {
 		return text
 	}
-	return string(answer)
+	return string(fields[name])
 }

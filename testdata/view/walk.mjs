@@ -85,6 +85,10 @@ await step('the list has first words, and whole ids on hover', async () => {
   assert.match(await id.innerText(), /^[0-9a-f]{8}$/)
   assert.match(await id.getAttribute('title'), /^[0-9a-f]{24}$/)
   assert.ok((await column(3)).filter((text) => text.length > 5).length > 50, 'few answers have words')
+  const edges = async (selector) => page.locator(selector).first().evaluate((e) => { const box = e.getBoundingClientRect(); return [Math.round(box.left), Math.round(box.right)] })
+  assert.deepEqual(await edges('.list'), await edges('form.filter'), 'the list leaves the margin of its page')
+  const list = page.locator('.list')
+  assert.ok(await list.evaluate((e) => e.scrollWidth <= e.clientWidth + 1), 'the list is wider than a window of 1280 pixels')
 })
 await step('choose a reward of a component; the address has the query', async () => {
   const facet = page.locator('.facets p', { hasText: 'odd:' }).locator('a', { hasText: /^1 / })
@@ -119,6 +123,10 @@ await step('open a trajectory of it', async () => {
   await page.waitForURL(/\/t\//)
   assert.ok((await page.locator('article.message').count()) >= 3)
   assert.ok(await page.locator('.verdict').innerText())
+  const first = async (selector) => (await page.locator(selector).first().boundingBox()).y
+  assert.doesNotMatch(await heading(), /[0-9a-f]{24}/)
+  assert.ok(await first('.glance') < 200 && await first('#m0') < 500, 'the conversation begins too far down')
+  assert.ok(await first('#facts') > await first('#m0'), 'facts are above the conversation')
   answer = await page.locator('article.message.sampled pre').first().innerText()
 })
 await step('show its tokens, and read one with the arrow keys', async () => {

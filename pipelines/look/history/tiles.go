@@ -49,7 +49,8 @@ func (t Trend) Path() string {
 func Tiles(run Run, price func(Cost) float64) []Tile {
 	var out []Tile
 	for name, of := range Sides {
-		if t, has := rewardTile(run.Epochs, name, of); has {
+		if t, at := rewardTile(run.Epochs, name, of); at >= 0 {
+			t.Name = fmt.Sprintf("%s reward, epoch\u00a0%d", name, at)
 			out = append(out, t)
 		}
 	}
@@ -58,10 +59,14 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 		shareTile(run, "Failed", Train, func(s *Sample) int64 { return s.Failed }))
 	var tokens, spent, seconds Trend
 	total := 0.0
+	trained := slices.ContainsFunc(run.Epochs, func(e Epoch) bool { return e.Train != nil })
 	for _, e := range run.Epochs {
+		total += e.Total()
+		if e.Train == nil && trained { // it only validated, which costs less
+			continue
+		}
 		tokens, spent = append(tokens, float64(e.Cost.Tokens())), append(spent, price(e.Cost))
 		seconds = append(seconds, e.Total())
-		total += e.Total()
 	}
 	cost := run.Cost()
 	if cost.Calls > 0 {
@@ -74,9 +79,10 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 	return append(out, Tile{"Time", (time.Duration(math.Round(total)) * time.Second).String(), "all stages", seconds})
 }
 
-func rewardTile(epochs []Epoch, name string, of func(Epoch) *Sample) (t Tile, has bool) {
+// rewardTile returns the mean of a sample in the last epoch that has one, and which this is, -1 for none.
+func rewardTile(epochs []Epoch, name string, of func(Epoch) *Sample) (t Tile, at int) {
 	var first, last *Sample
-	var since int
+	since, at := 0, -1
 	t.Name = name
 	for _, e := range epochs {
 		s := of(e)
@@ -87,16 +93,16 @@ func rewardTile(epochs []Epoch, name string, of func(Epoch) *Sample) (t Tile, ha
 		if t.Trend = append(t.Trend, *s.Mean); first == nil {
 			first, since = s, e.Epoch
 		}
-		last = s
+		last, at = s, e.Epoch
 	}
 	if last == nil {
-		return t, false
+		return t, at
 	}
 	t.Value, t.Note = text.Number(last.Mean), text.Half(last.StdErr)
 	if first != last {
 		t.Note = strings.TrimPrefix(fmt.Sprintf("%s, %+.4f since epoch\u00a0%d", t.Note, *last.Mean-*first.Mean, since), ", ")
 	}
-	return t, true
+	return t, at
 }
 
 // shareTile returns a number of trajectories as a share of all.
@@ -132,7 +138,7 @@ func Components(epochs []Epoch) (out []Tile) {
 	}
 	for side, of := range sides {
 		for name := range PartsOf(epochs, of) {
-			if t, has := rewardTile(epochs, name+", "+side, func(e Epoch) *Sample { return of(e).Only(name) }); has {
+			if t, at := rewardTile(epochs, name+", "+side, func(e Epoch) *Sample { return of(e).Only(name) }); at >= 0 {
 				out = append(out, t)
 			}
 		}

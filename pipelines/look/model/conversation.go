@@ -231,5 +231,16 @@ func RawRow(ctx context.Context, d *dataset.Dataset, row int64) (show.Values, er
 // Reference returns the answer of the example, "" if it has none.
 func (c *Conversation) Reference() string { return formats.AnswerOf(c.t.Example, c.Columns) }
 
+// Question returns the question of the example, or what the user says first, "" without both.
+func (c *Conversation) Question() string {
+	question := formats.QuestionOf(c.t.Example, c.Columns)
+	for i := 0; question == "" && i < len(c.t.Messages); i++ {
+		if m := &c.t.Messages[i]; m.Role == "user" {
+			question = m.Content
+		}
+	}
+	return question
+}
+
 // Trajectory returns the row, joined with its base. It is not a copy.
 func (c *Conversation) Trajectory() *formats.Trajectory { return c.t }

@@ -22,6 +22,9 @@ type Message struct {
 	Cost      int // bytes of the page, about, without tokens and images
 }
 
+// Cause returns the cause of a prefix break, without what it means.
+func (m *Message) Cause() string { cause, _, _ := strings.Cut(m.Break, ": "); return cause }
+
 // Part is a part of a message: a text, an image, or the label of what is not
 // shown.
 type Part struct {

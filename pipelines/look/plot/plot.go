@@ -145,8 +145,9 @@ func RewardFigure(run history.Run) Figure {
 		if n := len(run.Epochs); n > 0 {
 			all[i].first, all[i].last = float64(run.Epochs[0].Epoch), float64(run.Epochs[n-1].Epoch)
 		}
+		all[i].below = "epoch"
 	}
-	all[0].title, all[len(all)-1].below = run.Title(), "epoch"
+	all[0].title = run.Title()
 	banded := slices.ContainsFunc(all, panel.banded)
 	return Figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: banded, plots: drawn(all)}
 }

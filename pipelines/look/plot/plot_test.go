@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 )
 
@@ -25,6 +26,22 @@ func TestRewardsOfDifferentNamesShareNoAxis(t *testing.T) {
 	if p := panels([]history.Epoch{{Train: of("won"), Scores: further}}); len(p) != 3 || p[0].axis != "mean reward" || p[1].axis != "reward: strict" ||
 		p[2].axis != "reward: validation/strict" {
 		t.Errorf("further scores: %+v", p)
+	}
+}
+
+func TestEveryPanelNamesItsAxes(t *testing.T) {
+	of := func(name string) *history.Sample {
+		return &history.Sample{Mean: new(0.5), Rewards: map[string]float64{name: 1}, Weights: map[string]float64{name: 1}}
+	}
+	run := history.Run{Epochs: []history.Epoch{{Train: of("tree"), Validation: of("won"), Curriculum: &history.Curriculum{CurriculumState: decision.CurriculumState{Share: 1}}}}}
+	plots, err := RewardFigure(run).plots(light)
+	if err != nil || len(plots) != 3 {
+		t.Fatalf("%d plots, %v", len(plots), err)
+	}
+	for _, p := range plots {
+		if p.X.Label.Text != "epoch" || p.Y.Label.Text == "" {
+			t.Errorf("axes %q and %q", p.X.Label.Text, p.Y.Label.Text)
+		}
 	}
 }
 

@@ -99,6 +99,7 @@ func (x *Index) complete() {
 			c.values = append(c.values, math.NaN())
 		}
 		x.columns[ComponentColumn(c.name)] = numbers(c.values)
+		c.divide()
 	}
 	x.listMembers()
 }

@@ -2,7 +2,9 @@ package query
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -11,7 +13,7 @@ import (
 type Facet struct {
 	Name   string // status, failure, stop, drop (what curate decided), or the column of a named reward
 	Chosen string
-	Values []FacetValue // those that appear, the most frequent first
+	Values []FacetValue // those that appear: see listed
 }
 
 // FacetValue is a value of a column and how many have it.
@@ -42,17 +44,67 @@ func IsFacet(name string) bool {
 // maxFacets is the number of named rewards that have a facet.
 const maxFacets = 6
 
-// bands are the values of a named reward that its facet tells apart.
-var bands = []string{"none", "below 0", "0", "0 to 1", "1", "above 1"}
+const (
+	maxValues = 6       // of a named reward that its facet counts one by one
+	maxSample = 100_000 // values, about, of which the quarters of a reward with more values are taken
+)
 
-// bandOf returns the number of a value's band.
-func bandOf(v float64) (band uint32) {
-	for i, is := range [...]bool{v == v, v >= 0, v > 0, v >= 1, v > 1} { // none of NaN
-		if is {
-			band = uint32(i) + 1
+// divide makes the bands of a named reward: its values, or else its quarters.
+func (c *component) divide() {
+	var few, all []float64
+	for i, v := range c.values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if len(few) <= maxValues && !slices.Contains(few, v) {
+			few = append(few, v)
+		}
+		if i%(len(c.values)/maxSample+1) == 0 {
+			all = append(all, v)
 		}
 	}
-	return band
+	slices.Sort(few)
+	c.cuts = few
+	between := len(few) > maxValues
+	if slices.Sort(all); between {
+		c.cuts = slices.Compact([]float64{math.Inf(-1), all[len(all)/4], all[len(all)/2], all[len(all)*3/4]})
+	}
+	for digits := 4; c.bands == nil; digits++ { // until each has its own name
+		var names []string
+		for _, v := range c.cuts {
+			names = append(names, strconv.FormatFloat(v, 'g', digits, 64))
+		}
+		if len(slices.Compact(slices.Clone(names))) == len(names) {
+			c.bands = bandNames(names, between)
+		}
+	}
+}
+
+// bandNames names the band of null and those that begin with cuts; each ends before the next.
+func bandNames(cuts []string, between bool) []string {
+	out := []string{"none"}
+	for i, name := range cuts {
+		switch {
+		case !between:
+		case i+1 == len(cuts):
+			name += " and more"
+		case i == 0:
+			name = "below " + cuts[1]
+		default:
+			name += " to " + cuts[i+1]
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// bandOf returns the number of a value's band.
+func (c *component) bandOf(v float64) uint32 {
+	at, begins := slices.BinarySearch(c.cuts, v) // NaN is before all
+	if begins {
+		at++
+	}
+	return uint32(at)
 }
 
 // notThere is the code of a choice that no row has.
@@ -64,8 +116,8 @@ func (x *Index) facets(q Query) []*facet {
 		out = append(out, &facet{name: facetNames[i], at: n.at, values: n.values})
 	}
 	for _, c := range x.components[:min(len(x.components), maxFacets)] {
-		at := func(row uint32) uint32 { return bandOf(c.values[row]) }
-		out = append(out, &facet{name: ComponentColumn(c.name), at: at, values: bands})
+		at := func(row uint32) uint32 { return c.bandOf(c.values[row]) }
+		out = append(out, &facet{name: ComponentColumn(c.name), at: at, values: c.bands})
 	}
 	for _, f := range out {
 		f.chosen = q.Choices[f.name]
@@ -118,7 +170,7 @@ func (x *Index) choose(q Query, of List, where set) (set, []Facet) {
 			}
 		}
 	}
-	return chosen, listed(facets)
+	return chosen, listed(facets, chosen.count())
 }
 
 // once counts an item once for each value.
@@ -130,8 +182,9 @@ func (f *facet) once(item, row uint32) {
 	}
 }
 
-// listed returns the values that appear, the most frequent first. Null is no value.
-func listed(facets []*facet) []Facet {
+// listed returns the values that appear: numbers in their order, others the most frequent first. Null is no value, and one that
+// all have divides nothing.
+func listed(facets []*facet, all int) []Facet {
 	out := make([]Facet, len(facets))
 	for i, f := range facets {
 		out[i] = Facet{Name: f.name, Chosen: f.chosen}
@@ -139,6 +192,12 @@ func listed(facets []*facet) []Facet {
 			if v := f.values[code]; v != "" && (n > 0 || v == f.chosen) {
 				out[i].Values = append(out[i].Values, FacetValue{v, n})
 			}
+		}
+		if v := out[i].Values; len(v) == 1 && v[0].Count == all && f.chosen == "" {
+			out[i].Values = nil
+		}
+		if strings.HasPrefix(f.name, componentPrefix) {
+			continue // in the order of the numbers
 		}
 		slices.SortFunc(out[i].Values, func(a, b FacetValue) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))

@@ -65,6 +65,8 @@ type Index struct {
 type component struct {
 	name   string
 	values []float64 // NaN: null
+	cuts   []float64 // where the bands of its facet begin, after that of null
+	bands  []string  // their names
 }
 
 // Kept is the decision about a trajectory that curate kept. Any other is the reason

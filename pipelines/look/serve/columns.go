@@ -1,10 +1,11 @@
 package serve
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
@@ -137,24 +138,7 @@ func (m *listModel) firstTexts(r *http.Request, x *query.Index, rows []uint32) (
 	}
 	out := map[uint32]firsts{}
 	return out, query.Texts(r.Context(), x.From.Base, rows, func(row uint32, of *query.Row) {
-		out[row] = firsts{text.FirstWords(questionOf(of.Example, x.From.Rows.Columns.Question), firstBytes),
-			text.FirstWords(of.Answer, firstBytes)}
+		question := cmp.Or(formats.QuestionOf(of.Example, x.From.Rows.Columns), of.Example)
+		out[row] = firsts{text.FirstWords(question, firstBytes), text.FirstWords(of.Answer, firstBytes)}
 	}, "example", "answer")
-}
-
-// questionKeys are the fields of an example that hold its question, by preference.
-var questionKeys = []string{"question", "prompt", "problem", "instruction", "input", "query", "task"}
-
-// questionOf returns the question of an example, in a column if that is named, else the
-// example itself.
-func questionOf(example, column string) string {
-	var fields map[string]any
-	if json.Unmarshal([]byte(example), &fields) == nil {
-		for _, key := range append([]string{column}, questionKeys...) {
-			if text, is := fields[key].(string); is {
-				return text
-			}
-		}
-	}
-	return example
 }

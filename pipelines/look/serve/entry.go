@@ -3,7 +3,7 @@ package serve
 import (
 	"crypto/subtle"
 	"net/http"
-	"net/url"
+	"strings"
 
 	"github.com/rollmill/rollmill/pipelines/look/page"
 )
@@ -20,16 +20,16 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, given string) {
 		SameSite: http.SameSiteStrictMode})
 	rest := r.URL.Query()
 	rest.Del(tokenParameter)
-	to := url.URL{Path: "/"} // not the request's path, which may name another host: //host/
+	to := "/" + strings.TrimLeft(r.URL.EscapedPath(), "/") // //host/ names another host
 	if q := rest.Encode(); q != "" {
-		to.RawQuery = q
+		to += "?" + q
 	}
 	if !elsewhereBegan(r) {
-		http.Redirect(w, r, to.String(), http.StatusSeeOther)
+		http.Redirect(w, r, to, http.StatusSeeOther)
 		return
 	}
-	w.Header().Set("Refresh", "0;url="+to.String()) // a request of this page has the cookie; a redirect would not
-	if err := s.render(w, "enter", http.StatusOK, enterModel{Frame{Title: "Rollmill"}, to.String()}); err != nil {
+	w.Header().Set("Refresh", "0;url="+to) // a request of this page has the cookie; a redirect would not
+	if err := s.render(w, "enter", http.StatusOK, enterModel{Frame{Title: "Rollmill"}, to}); err != nil {
 		s.fail(w, r, err)
 	}
 }

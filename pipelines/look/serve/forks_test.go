@@ -38,8 +38,8 @@ func TestForkPages(t *testing.T) {
 	r := reads(t, root)
 	group := "/d/epoch-0%2Frollout/g/" + url.PathEscape(formats.GroupOf("e", 0, rows[0].TrajectoryID, new(int32(1))))
 	r.has(r.page(trajectoryPath(rows[0].TrajectoryID)), `href="`+group+`">2 other endings from call 1 on`)
-	r.has(r.page(trajectoryPath(rows[1].TrajectoryID)), "its origin", "forked from", rows[0].TrajectoryID+", at call 1",
-		"does not train: repeated, it trains where it was sampled")
+	r.has(r.page(trajectoryPath(rows[1].TrajectoryID)), "its origin",
+		"does not train: repeated, it trains where it was sampled", "forked from", rows[0].TrajectoryID+", at call 1")
 	origin := trajectoryPath(rows[0].TrajectoryID)
 	r.has(r.page(strings.Replace(trajectoryPath(rows[1].TrajectoryID), "epoch-0", "epoch-1", 1)), `href="`+origin+`">its origin`)
 	r.has(r.page(group), "5 messages that all have", "The answer is <mark>390</mark>", "The answer is <mark>389</mark>")

@@ -90,7 +90,7 @@ const (
 )
 
 // facetLabels are what pages call facets whose names say too little.
-var facetLabels = map[string]string{"stop": "stop reason", "drop": "why dropped"}
+var facetLabels = map[string]string{"stop": "stop reason", "drop": "curate"}
 
 // listOf returns the model of a list, with its page, and the index of its dataset, nil while
 // that is being built.

@@ -3,7 +3,9 @@ package serve
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -123,8 +125,9 @@ func TestLists(t *testing.T) {
 	has(list+"?where=reward+%3E+9", "No trajectories like these")
 	has("/d/epoch-0%2Fscore/groups?sort=-spread", "150 groups, page 1 of 2")
 	second := scores[1].TrajectoryID
-	has(list, fmt.Sprintf(`title="%s"><a href="/d/epoch-0%%2Fscore/t/%[1]s" id="r1">%s</a>`, second, second[:8]), "texts=1", "rewards.style=0&#43;to&#43;1")
-	if body := has(list+"?texts=1&rewards.style=0+to+1&sort=-reward", `name="rewards.style" value="0 to 1"`, `class="first" dir="auto">`); strings.Contains(body,
+	band := regexp.MustCompile(`class="state">(below [0-9.]+) <b>`).FindStringSubmatch(b.page(list))[1]
+	has(list, fmt.Sprintf(`title="%s"><a href="/d/epoch-0%%2Fscore/t/%[1]s" id="r1">%s</a>`, second, second[:8]), "texts=1", strings.ReplaceAll("rewards.style="+url.QueryEscape(band), "+", "&#43;"))
+	if body := has(list+"?texts=1&rewards.style="+url.QueryEscape(band)+"&sort=-reward", `name="rewards.style" value="`+band+`"`, `class="first" dir="auto">`); strings.Contains(body,
 		"hx-get") || strings.Count(body, `class="first" dir="auto"></td>`) > 150 {
 		t.Errorf("the texts are not there:\n%s", body)
 	}

@@ -29,12 +29,11 @@ func TestTrajectoryPages(t *testing.T) {
 	root, ids := readingRun(t)
 	r := reads(t, root)
 	for name, want := range map[string][]string{
-		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td class=\"words\" dir=\"auto\">correct</td>",
-			"format &lt;b&gt;", "Reference answer", "391",
-			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [",
+		"tools": {"trains: yes", "curate kept it", "Question", "What is 17 times 23?", "Answer", "Reference answer", "391", "Reward", "Status", "ok, done",
+			"Prefix breaks: 1. reasoning: earlier reasoning was left out", "next in group", "show tokens", "Conversation", "Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [",
 			"<img src=\"data:image/png;base64,",
 			"image, not loaded: https://example.com/track.png", "part of type input_audio", "trains, advantage -1",
-			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "which token ids do not hold", "prefix_break"},
+			"prefix break</b> reasoning</p>", "<td class=\"words\" dir=\"auto\">correct</td>", "format &lt;b&gt;", "Ids and facts", "grpo trl", "failed, length", "Sequences", "which token ids do not hold", "prefix_break"},
 		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent",
 			"does not train: its call is not to the target: search_agent",
 			"Candidates", "instead of", "I guess.", "in exactly one sequence"},

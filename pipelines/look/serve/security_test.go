@@ -47,6 +47,24 @@ func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
 		strings.Contains(page, s.server.token) {
 		t.Errorf("from a link in a mail: %d, %v\n%s", led.StatusCode, led.Header, page)
 	}
+	token := tokenParameter + "=" + s.server.token
+	for path, want := range map[string]string{
+		"/d/epoch-0%2Frollout/groups?sort=-mean&" + token: "/d/epoch-0%2Frollout/groups?sort=-mean",
+		"/d/epoch-0%2Frollout?" + token:                   "/d/epoch-0%2Frollout",
+		"//evil.example/e/0?" + token:                     "/evil.example/e/0", // another host, for a browser
+		`/\evil.example?` + token:                         "/%5Cevil.example",
+	} {
+		for sent, header := range map[string]string{"Location": "", "Refresh": "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate\n"} {
+			answer := s.raw("GET " + path + " HTTP/1.1\nHost: 127.0.0.1\n" + header + "\n")
+			body(t, answer)
+			if got := strings.TrimPrefix(answer.Header.Get(sent), "0;url="); got != want {
+				t.Errorf("%s: %s leads to %q, not to %q", path, sent, got, want)
+			}
+		}
+	}
+	if answer, err := s.client.Get(s.base + "/d/epoch-0%2Frollout/groups?" + token); err != nil || !strings.Contains(body(t, answer), "rollout: groups") {
+		t.Errorf("a page's link with the token does not open the page: %v", err)
+	}
 	if page := s.page("/"); strings.Contains(page, s.server.token) {
 		t.Error("a page has the token")
 	}

@@ -51,7 +51,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	t, self := &v.t.Trajectory, v.t.Is.Row
-	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID,
+	m := &trajectoryModel{Frame: Frame{Title: fmt.Sprintf("%s, epoch %d, generation %d", text.Name(t.ExampleID), t.Epoch, t.Generation),
 		Trail: append(s.trailOf(v.Entry), Crumb{"group " + t.Group(), page.Link("d", v.Key, "g", v.t.Is.Group)})},
 		Trajectory: page.TrajectoryOf(v.c, page.Sizes{Example: exampleBytes, Text: maxText, Parts: maxParts}), Links: v.links(r, s),
 		Tokens: r.FormValue("tokens") != "", Plain: r.FormValue("text") == plainText, Problems: v.x.From.Problems}

@@ -53,9 +53,11 @@
     const links = document.querySelectorAll(selector);
     if (links.length) links[links.length - 1].click();
   };
+  // A trajectory is one of a list: j and k go on in that, and the arrow keys to its messages.
+  const walk = (by) => (document.getElementById("messages") ? go(`a[rel=${by > 0 ? "next" : "prev"}]`) : move(by));
   const keys = {
-    j: () => move(1),
-    k: () => move(-1),
+    j: () => walk(1),
+    k: () => walk(-1),
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
     n: () => jump(".message.sampled"),
@@ -74,6 +76,9 @@
     "/": () => document.querySelector("main input[type=search], main input[type=text]")?.focus(),
     "?": () => document.getElementById("help").showModal(),
   };
+  const shown = document.getElementById("keys");
+  shown.hidden = false; // without this script there are no keys
+  shown.addEventListener("click", keys["?"]);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) {
