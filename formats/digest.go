@@ -3,7 +3,6 @@ package formats
 import (
 	"fmt"
 	"math/bits"
-	"reflect"
 
 	"github.com/zeebo/xxh3"
 )
@@ -50,11 +49,7 @@ func (d *RowsDigest) Add(row xxh3.Uint128) {
 
 // AddRows adds the digests of rows of any kind.
 func AddRows[T any](d *RowsDigest, rows []T) {
-	h, p := hashers.Get().(*hasher), planOf(reflect.TypeFor[T]())
-	defer hashers.Put(h)
-	for i := range rows {
-		d.Add(sum(h, p, &rows[i], skipPayload))
-	}
+	digests(rows, skipPayload, d.Add)
 }
 
 // Merge adds another digest's rows.

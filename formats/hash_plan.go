@@ -33,19 +33,6 @@ type planField struct {
 	rare bool // a group of columns, or a number or boolean in a nullable column, where zero is null
 }
 
-// absent reports whether the field at p is null, or a value that counts as null.
-func (f *planField) absent(at unsafe.Pointer) bool {
-	switch f.kind {
-	case reflect.String:
-		return len(*(*string)(at)) == 0
-	case reflect.Slice:
-		return len(*(*[]byte)(at)) == 0 // every slice has its length at this offset
-	case reflect.Pointer:
-		return *(*unsafe.Pointer)(at) == nil
-	}
-	return false
-}
-
 // wordOf returns the word of a field at off that is zero when the field is absent.
 func (p *plan) wordOf(off uintptr) uintptr {
 	switch p.kind {

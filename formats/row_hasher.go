@@ -11,10 +11,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// hasher encodes a row as bytes: see RowsDigest.
-type hasher struct{ buf []byte }
-
-var hashers = sync.Pool{New: func() any { return &hasher{buf: make([]byte, 0, 1<<16)} }}
+// encodings are buffers for the bytes of a row: see RowsDigest. They are passed on as values: a buffer
+// behind a pointer takes a write barrier for each append while garbage is collected.
+var encodings = sync.Pool{New: func() any { b := make([]byte, 0, 1<<16); return &b }}
 
 type part int
 
@@ -24,10 +23,10 @@ const (
 	everything
 )
 
-func (h *hasher) uint(n uint64) { h.buf = binary.LittleEndian.AppendUint64(h.buf, n) }
+func appendUint(b []byte, n uint64) []byte { return binary.LittleEndian.AppendUint64(b, n) }
 
-// fields encodes those fields of the struct at p that the digest of a part covers.
-func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
+// appendFields appends those fields of the struct at at that the digest of a part covers.
+func (p *plan) appendFields(b []byte, at unsafe.Pointer, of part) []byte {
 	for i := range p.fields {
 		f := &p.fields[i]
 		if f.word != never && *(*uintptr)(unsafe.Add(at, f.word)) == 0 {
@@ -36,68 +35,65 @@ func (h *hasher) fields(p *plan, at unsafe.Pointer, of part) {
 		if of != everything && f.payload != (of == onlyPayload) {
 			continue
 		}
-		at := unsafe.Add(at, f.off)
-		if f.rare {
-			h.field(f, at)
+		if at := unsafe.Add(at, f.off); f.rare {
+			b = f.appendRare(b, at)
 		} else {
-			h.uint(f.name)
-			h.value(f.plan, at)
+			b = f.append(appendUint(b, f.name), at)
 		}
 	}
-	h.uint(0)
+	return appendUint(b, 0)
 }
 
-// field encodes a field of any type.
-func (h *hasher) field(f *planField, at unsafe.Pointer) {
-	if f.absent(at) || f.rare && f.scalar() && reflect.NewAt(f.typ, at).Elem().IsZero() {
-		return
+func (f *planField) appendRare(b []byte, at unsafe.Pointer) []byte {
+	if f.scalar() && reflect.NewAt(f.typ, at).Elem().IsZero() {
+		return b
 	}
-	from := len(h.buf)
-	h.uint(f.name)
-	h.value(f.plan, at)
-	if f.kind == reflect.Struct && len(h.buf) == from+2*8 { // a group of columns of which none has a value
-		h.buf = h.buf[:from]
+	out := f.append(appendUint(b, f.name), at)
+	if f.kind == reflect.Struct && len(out) == len(b)+2*8 { // a group of columns of which none has a value
+		return b
 	}
+	return out
 }
 
-func (h *hasher) value(p *plan, at unsafe.Pointer) {
+// append appends a value.
+func (p *plan) append(b []byte, at unsafe.Pointer) []byte {
 	switch p.kind {
 	case reflect.String:
 		s := *(*string)(at)
-		h.uint(uint64(len(s)))
-		h.buf = append(h.buf, s...)
+		return append(appendUint(b, uint64(len(s))), s...)
 	case reflect.Bool:
-		h.uint(uint64(*(*byte)(at)))
+		return appendUint(b, uint64(*(*byte)(at)))
 	case reflect.Int32:
-		h.uint(uint64(*(*int32)(at)))
+		return appendUint(b, uint64(*(*int32)(at)))
 	case reflect.Int64:
-		h.uint(uint64(*(*int64)(at)))
+		return appendUint(b, uint64(*(*int64)(at)))
 	case reflect.Int:
-		h.uint(uint64(*(*int)(at)))
+		return appendUint(b, uint64(*(*int)(at)))
 	case reflect.Float32:
-		h.uint(math.Float64bits(float64(*(*float32)(at))))
+		return appendUint(b, math.Float64bits(float64(*(*float32)(at))))
 	case reflect.Float64:
-		h.uint(math.Float64bits(*(*float64)(at)))
+		return appendUint(b, math.Float64bits(*(*float64)(at)))
 	case reflect.Pointer:
-		h.value(p.elem, *(*unsafe.Pointer)(at)) // nil fields are left out, and no list has pointers
+		return p.elem.append(b, *(*unsafe.Pointer)(at)) // nil fields are left out, and no list has pointers
 	case reflect.Slice:
-		h.slice(p, at)
+		return p.appendSlice(b, at)
 	case reflect.Struct:
-		h.fields(p, at, everything)
+		return p.appendFields(b, at, everything)
 	}
+	return b
 }
 
-func (h *hasher) slice(p *plan, at unsafe.Pointer) {
+func (p *plan) appendSlice(b []byte, at unsafe.Pointer) []byte {
 	s := *(*[]byte)(at) // for its address and length, which are the same in every slice
-	h.uint(uint64(len(s)))
+	b = appendUint(b, uint64(len(s)))
 	first := unsafe.Pointer(unsafe.SliceData(s))
 	if p.flat {
-		h.buf = append(h.buf, unsafe.Slice((*byte)(first), uintptr(len(s))*p.size)...)
-		return
+		return append(b, unsafe.Slice((*byte)(first), uintptr(len(s))*p.size)...)
 	}
 	for i := range len(s) {
-		h.value(p.elem, unsafe.Add(first, uintptr(i)*p.size))
+		b = p.elem.append(b, unsafe.Add(first, uintptr(i)*p.size))
 	}
+	return b
 }
 
 // SetPayloadDigest sets t.PayloadDigest from the payload columns.
@@ -111,14 +107,19 @@ func PayloadDigest[T any](row *T) string {
 
 func (t *Trajectory) HasPayloadDigest() bool { return len(t.PayloadDigest) == 32 }
 
-func digest[T any](row *T, of part) xxh3.Uint128 {
-	h := hashers.Get().(*hasher)
-	defer hashers.Put(h)
-	return sum(h, planOf(reflect.TypeFor[T]()), row, of)
+func digest[T any](row *T, of part) (sum xxh3.Uint128) {
+	digests(unsafe.Slice(row, 1), of, func(d xxh3.Uint128) { sum = d })
+	return sum
 }
 
-func sum[T any](h *hasher, p *plan, row *T, of part) xxh3.Uint128 {
-	h.buf = h.buf[:0]
-	h.fields(p, unsafe.Pointer(row), of)
-	return xxh3.Hash128(h.buf)
+// digests calls f with the digest of each row.
+func digests[T any](rows []T, of part, f func(xxh3.Uint128)) {
+	buffer, p := encodings.Get().(*[]byte), planOf(reflect.TypeFor[T]())
+	b := *buffer
+	for i := range rows {
+		b = p.appendFields(b[:0], unsafe.Pointer(&rows[i]), of)
+		f(xxh3.Hash128(b))
+	}
+	*buffer = b
+	encodings.Put(buffer)
 }

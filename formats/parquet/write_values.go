@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"reflect"
 	"unsafe" // copies fields of rows of any type, by their offsets
 
 	"github.com/parquet-go/parquet-go/format"
@@ -195,7 +194,7 @@ func (g *columnBuffer) addValues(p unsafe.Pointer, stride uintptr, n int, defs [
 	case format.Double:
 		g.f64 = appendFields(g, g.f64, p, stride, n, nullable)
 	case format.ByteArray:
-		if g.Typ.Kind() == reflect.Pointer {
+		if g.Pointer {
 			g.addPointedStrings(p, stride, n, nullable)
 		} else {
 			g.addStrings(p, stride, n, nullable)
@@ -206,7 +205,7 @@ func (g *columnBuffer) addValues(p unsafe.Pointer, stride uintptr, n int, defs [
 // appendFields appends n numbers, or booleans as bytes, to those of g; see addFields.
 func appendFields[V byte | int32 | int64 | float32 | float64](g *columnBuffer, to []V, p unsafe.Pointer, stride uintptr,
 	n int, nullable []byte) []V {
-	before, pointer := len(to), g.Typ.Kind() == reflect.Pointer
+	before, pointer := len(to), g.Pointer
 	for i := range n {
 		v := (*V)(unsafe.Add(p, uintptr(i)*stride))
 		if pointer {

@@ -134,6 +134,9 @@ func (c *component) appendTo(rewards []formats.NamedReward, v Value, to *buffer)
 
 // scoreUntried is the reward's Score for the rows on which it was not tried.
 func scoreUntried(ctx context.Context, c component, rows []*Row, values []Value) error {
+	if !slices.ContainsFunc(rows, func(r *Row) bool { _, tried := r.tried[c.Name]; return tried }) {
+		return c.Score(ctx, rows, values)
+	}
 	var rest []*Row
 	var at []int
 	for i, r := range rows {
@@ -142,9 +145,6 @@ func scoreUntried(ctx context.Context, c component, rows []*Row, values []Value)
 		} else {
 			rest, at = append(rest, r), append(at, i)
 		}
-	}
-	if len(rest) == len(rows) {
-		return c.Score(ctx, rows, values)
 	}
 	own := slices.Repeat([]Value{{Failure: outcomes.RewardMissing}}, len(rest))
 	if len(rest) == 0 {

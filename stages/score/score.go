@@ -125,8 +125,8 @@ func (p *pipeline) run(ctx context.Context) error {
 		read, work, workers = p.spans, p.workSpans, p.readers()
 	}
 	todo := make(chan *job)
-	p.spare = make(chan *buffer, workers)
-	ordered := make(chan *job, workers) // bounds what is in memory
+	p.spare = make(chan *buffer, 2*workers)
+	ordered := make(chan *job, 2*workers) // bounds what is in memory: writing may fall behind for a while
 	g.Go(func() error {
 		defer close(todo)
 		defer close(ordered)

@@ -183,8 +183,10 @@ func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) 
 			return err
 		}
 	}
-	w.count(rows)
-	if err := write(); err != nil {
+	var digests sync.WaitGroup
+	digests.Go(func() { w.count(rows) })
+	err := write()
+	if digests.Wait(); err != nil {
 		return w.fail(err)
 	}
 	if w.open || w.w.Size() < w.s.partSize && w.w.Deferred() < w.s.partHeld {

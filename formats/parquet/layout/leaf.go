@@ -21,6 +21,7 @@ type Leaf struct {
 	Kind  format.Type // of the field; the column's own, or a number of another width
 	Bulk  bool        // the field is a list of numbers: several values are set at once
 
+	Pointer  bool // the field is a pointer
 	Optional bool // the column itself may be null
 	Payload  bool // it belongs to a field with the tag rollmill:"payload"
 
@@ -124,7 +125,7 @@ func bindField(out *[]*Leaf, t reflect.Type, n *Node, at *Leaf) error {
 		return fmt.Errorf("column %s is %s, not %s", at.Name, n.Describe(), kind)
 	}
 	*out = append(*out, &Leaf{Node: n, Name: at.Name, Lists: at.Lists, Off: at.Off, Typ: t, Kind: kind, Optional: n.Optional,
-		Payload: at.Payload, Convert: convert})
+		Pointer: t != elem, Payload: at.Payload, Convert: convert})
 	return nil
 }
 
@@ -171,7 +172,7 @@ func (l *Leaf) Under(columns []string) bool {
 }
 
 // Kept reports whether rows keep pointers into a page's values.
-func (l *Leaf) Kept() bool { return l.Bulk || l.Typ.Kind() == reflect.Pointer }
+func (l *Leaf) Kept() bool { return l.Bulk || l.Pointer }
 
 // EmptyLevel is the definition level of a list without elements.
 func (l *List) EmptyLevel(s *Slice) byte {

@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"reflect"
 	"unsafe" // sets fields of many rows of any type at once, by their offsets
 
 	"github.com/parquet-go/parquet-go/format"
@@ -33,7 +32,7 @@ func (c *cursor) setFields(p unsafe.Pointer, stride uintptr, n int) {
 }
 
 func setFields[V any](c *cursor, values []V, p unsafe.Pointer, stride uintptr, n int) {
-	pointer, max, defs := c.Typ.Kind() == reflect.Pointer, byte(c.Node.Def), c.page.Defs
+	pointer, max, defs := c.Pointer, byte(c.Node.Def), c.page.Defs
 	for i := range n {
 		if defs == nil || defs[c.at+i] == max {
 			put(unsafe.Add(p, uintptr(i)*stride), values, c.value, pointer)
@@ -69,7 +68,7 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 	if err := c.close(0); err != nil {
 		return 0, err
 	}
-	l, pointer, max := &c.Lists[0], c.Typ.Kind() == reflect.Pointer, byte(c.Node.Def)
+	l, pointer, max := &c.Lists[0], c.Pointer, byte(c.Node.Def)
 	reps, defs := c.page.Reps, c.page.Defs
 	for ; rows < n && c.at < len(reps); rows++ {
 		end := c.at + 1
