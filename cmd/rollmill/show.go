@@ -38,16 +38,22 @@ epochs with their datasets, and the next command.
   rollmill show runs/demo/epoch-0/group --trajectory 3f8a2c
   rollmill show runs/demo/epoch-0/group --group a@0
   rollmill show runs/demo/epoch-0/group --table _groups --rows 20
+  rollmill show runs/demo --search 'no such order'
+
+--search reads the messages, reasoning, tool calls, answers and errors of a dataset, a run
+or a folder of runs, and ignores case. A trajectory is listed once in a run: in its rollout,
+with its last reward. Exit code 4: some dataset could not be searched, or not whole.
 
 A conversation shows each message with its tool calls, tokens and branches, and
 whether it trains. On a terminal, headings are bold (unless NO_COLOR is set) and
 long output goes through $PAGER, by default less -R.`,
 	Args:        "URI",
+	Folders:     true,
 	ArgSettings: []string{"in"},
 	Scans:       true,
 	Body: cli.With(func() *showSettings {
 		return &showSettings{Source: settings.Source{Does: "show the dataset", Looks: true}, Options: show.Options{Rows: 5},
-			Format: formatText}
+			Format: formatText, Limit: 100}
 	}, runShow),
 }
 
@@ -55,9 +61,9 @@ type showSettings struct {
 	settings.Source
 	show.Options
 
-	Trajectory, Group, Format string
-	Full                      bool
-	Worst                     int
+	Trajectory, Group, Search, Format string
+	Full, SearchRegexp                bool
+	Worst, Limit                      int
 }
 
 // The values of --format.
@@ -86,6 +92,9 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 		o.Columns = strings.Split(names, ",")
 		return nil
 	}, "columns", "show these `COLUMNS`, such as run,messages, also of the base, in this order, or all").DefaultShown("the usual ones")
+	d.String(&o.Search, "search", "list trajectories with this `PATTERN` in their texts; plain text, whose case is ignored").Common()
+	d.Bool(&o.SearchRegexp, "search-regexp", "read the pattern of --search as a regular expression (RE2)")
+	d.Int(&o.Limit, "limit", "stop --search at `N` trajectories")
 	d.Heading(plugin.Output)
 	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns",
 		formatText, formatMarkdown, formatJSON).Common()
@@ -102,6 +111,8 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 		return err
 	}
 	switch {
+	case s.Given("search"):
+		return o.search(ctx, s, uri)
 	case o.Trajectory != "":
 		c, err := model.Converse(ctx, uri, o.Trajectory)
 		if err != nil {
@@ -157,7 +168,11 @@ func chooses(s *cli.Session) bool {
 }
 
 func (o *showSettings) check(s *cli.Session) error {
-	switch {
+	switch searches := s.Given("search"); {
+	case searches && (chooses(s) || o.Trajectory+o.Group != "" || o.Full || o.Format != formatText):
+		return cli.Usagef("it takes --search-regexp, --limit and --json", "--search is given with a flag that shows something else")
+	case o.Limit < 1 || !searches && (s.Given("limit") || o.SearchRegexp):
+		return cli.Usagef("--rows limits rows", "--search-regexp and --limit, of at least 1, are for --search")
 	case o.Rows < 0 || o.First < 0 || o.Worst < 0:
 		return cli.Usagef("", "--rows %d, --first %d, --worst %d: must not be negative", o.Rows, o.First, o.Worst)
 	case o.Worst > 0 && (s.Given("sort") || s.Given("rows") || s.Given("desc")):

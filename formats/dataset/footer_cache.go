@@ -57,6 +57,25 @@ func (d *Dataset) Warm(ctx context.Context, table string) error {
 	return nil
 }
 
+// ColumnBytes returns how many bytes of the parts hold columns, and those below them. It reads the footer of each part.
+func (d *Dataset) ColumnBytes(ctx context.Context, columns []string) (total int64, err error) {
+	for _, p := range d.PartsOf("") {
+		src, f, err := d.OpenPart(ctx, p)
+		if err != nil {
+			return 0, err
+		}
+		for i, name := range f.Columns() {
+			for _, g := range f.Meta.RowGroups {
+				if (&layout.Leaf{Name: name}).Under(columns) {
+					total += g.Columns[i].MetaData.TotalCompressedSize
+				}
+			}
+		}
+		src.Close()
+	}
+	return total, nil
+}
+
 const (
 	endBytes    = 512 << 10 // what is read for a footer
 	keptFooters = 3         // of local parts

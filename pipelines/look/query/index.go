@@ -1,6 +1,6 @@
 // Package query keeps the light columns of one dataset's trajectories in memory, so
 // that they can be filtered, sorted and counted without reading the dataset again. It
-// also reads single trajectories and groups whole, and searches texts.
+// also reads single trajectories and groups whole.
 //
 // An Index has the columns of the wide rows, and for each row the rewards of score,
 // the advantages of group and the decisions of curate. It takes about 75 bytes a

@@ -23,7 +23,8 @@ const maxEpochs = 500
 
 type runModel struct {
 	Frame
-	Run page.Run
+	Run    page.Run
+	Search string // URL
 }
 
 func (s *Server) runPage(r *http.Request) (any, error) {
@@ -34,7 +35,7 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 	if r.PathValue("run") == "" && len(l.Runs) > 1 {
 		return nil, elsewhere("/runs")
 	}
-	m := &runModel{Frame: Frame{Title: s.name()}}
+	m := &runModel{Frame: Frame{Title: s.name()}, Search: page.WithQuery("/search", "run", l.Run)}
 	if at := slices.Index(l.Runs, l.Run); len(l.Runs) > 1 {
 		m.Title, m.Trail = cmp.Or(l.Run, s.name()), s.trail("")
 		if at > 0 {

@@ -2,21 +2,21 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"io"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/look/page"
-	"github.com/rollmill/rollmill/pipelines/look/query"
+	"github.com/rollmill/rollmill/pipelines/look/catalogue"
+	"github.com/rollmill/rollmill/pipelines/look/search"
 )
 
 const (
-	maxFinds  = 500  // of a page; more are on the next
-	maxSought = 1000 // bytes of a text that is looked for
+	usualFinds = 100 // of a page; a request may say how many
+	maxFinds   = 1000
 
 	searchEvery = 500 * time.Millisecond // between two reports of progress
 	searchIdle  = time.Minute            // in which the browser must take a report
@@ -26,55 +26,60 @@ const (
 // goes on.
 type searchModel struct {
 	Frame
-	Key  string
-	Text string
-	From int64
-	Rows int64
+	Pairs  map[string]string // parameters that say what is searched: a dataset, a run, or neither
+	Text   string
+	Regexp bool
+	Limit  int
 }
 
 // searchEvent is a piece of the page that is sent during a search.
 type searchEvent struct {
-	Key   string
-	Rows  int64 // of the dataset
-	Done  int64 // rows
-	Finds int
-	Next  string // URL of the search that goes on, if it ended early
-	Error string
-	*query.Find
+	*search.Result
+	Found *search.Hit
 }
-
-// Found returns how many finds there are.
-func (e searchEvent) Found() string { return plural.Of(e.Finds, "find") }
 
 // searchMark divides the page's template into what is sent before the finds and after
 // them.
 const searchMark = `<template id="finds"></template>`
 
-// searchPage searches the texts of a dataset and sends what it finds at once. Closing
+// searched returns the datasets that a request names: one, those of a run, or all; and how its page is called.
+func (s *Server) searched(ctx context.Context, q url.Values) (m *searchModel, entries []*catalogue.Entry, err error) {
+	if q.Has("d") {
+		f, err := s.lookup(ctx, q.Get("d"))
+		if err != nil {
+			return nil, nil, err
+		}
+		return &searchModel{Frame: Frame{Title: "Search in " + f.Key, Trail: s.trailOf(f)}, Pairs: map[string]string{"d": f.Key}}, []*catalogue.Entry{f}, nil
+	}
+	l, err := s.datasets.List(ctx)
+	m = &searchModel{}
+	if err == nil && q.Has("run") {
+		l, err = named(l, q.Get("run"))
+		m.Pairs = map[string]string{"run": q.Get("run")}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Title, m.Trail = "Search in "+cmp.Or(l.Run, s.name()), s.trail(l.Run)
+	return m, l.Entries, nil
+}
+
+// searchPage searches the texts of datasets and sends what it finds at once. Closing
 // the request ends the search.
 func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	f, err := s.lookup(r.Context(), q.Get("d"))
+	m, entries, err := s.searched(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	d, err := s.open(r.Context(), f)
-	if err != nil {
+	m.Text, m.Regexp = q.Get("q"), q.Get("regexp") != ""
+	if m.Limit, err = countOf(r, "limit"); err != nil {
 		return err
 	}
-	base, err := d.OpenBase(r.Context())
-	if err != nil {
+	m.Limit = min(cmp.Or(m.Limit, usualFinds), maxFinds)
+	o := search.Options{Limit: m.Limit, Open: s.open}
+	if o.Pattern, err = search.NewPattern(m.Text, m.Regexp); m.Text != "" && err != nil {
 		return err
-	}
-	m := &searchModel{Frame: Frame{Title: f.Stage + ": search", Trail: s.trailOf(f)}, Key: f.Key, Text: q.Get("q"),
-		Rows: base.Rows}
-	if len(m.Text) > maxSought {
-		return wrong("shorten it", "the text to look for has %d bytes, more than %d", len(m.Text), maxSought)
-	}
-	if from := q.Get("from"); from != "" {
-		if m.From, err = strconv.ParseInt(from, 10, 64); err != nil || m.From < 0 || m.From > m.Rows {
-			return wrong("rows count from 0", "no row %q", from)
-		}
 	}
 	var page bytes.Buffer
 	if err := s.templates["search"].Execute(&page, m); err != nil {
@@ -84,7 +89,7 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.WriteString(w, before)
 	if m.Text != "" {
-		s.search(w, r, m, base)
+		s.search(w, r, entries, o)
 	}
 	_, _ = io.WriteString(w, after)
 	return nil // the page has begun: an error is part of it
@@ -92,37 +97,21 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 
 // search sends the finds, and now and then the progress. A browser that is gone, or takes nothing
 // for too long, ends the request's context.
-func (s *Server) search(w http.ResponseWriter, r *http.Request, m *searchModel, base *dataset.Dataset) {
-	e := searchEvent{Key: m.Key, Rows: m.Rows, Done: m.From}
-	send := func(name string) { _ = s.templates["search"].ExecuteTemplate(w, name, e) }
+func (s *Server) search(w http.ResponseWriter, r *http.Request, entries []*catalogue.Entry, o search.Options) {
+	send := func(name string, e searchEvent) { _ = s.templates["search"].ExecuteTemplate(w, name, e) }
 	control := http.NewResponseController(w)
-	flush := func() {
-		_ = control.Flush()
-		_ = control.SetWriteDeadline(time.Now().Add(searchIdle))
-	}
-	flush()
 	last := time.Time{}
-	err := query.Search(r.Context(), base, m.Text, m.From, func(f query.Find) bool {
-		if e.Finds == maxFinds {
-			e.Done = f.Row
-			e.Next = page.WithQuery("/search", "d", m.Key, "q", m.Text, "from", f.Row)
-			return false
-		}
-		e.Finds++
-		e.Find = &f
-		send("find")
-		return r.Context().Err() == nil
-	}, func(rows int64) bool {
-		e.Done = rows
-		if now := time.Now(); now.Sub(last) >= searchEvery || rows == m.Rows {
+	o.Report = func(so *search.Result, found *search.Hit) {
+		if found != nil {
+			send("find", searchEvent{Found: found})
+		} else if now := time.Now(); now.Sub(last) >= searchEvery {
 			last = now
-			send("progress")
-			flush()
+			send("progress", searchEvent{Result: so})
+			_ = control.Flush()
+			_ = control.SetWriteDeadline(now.Add(searchIdle))
 		}
-		return r.Context().Err() == nil
-	})
-	if err != nil && r.Context().Err() == nil {
-		e.Error = err.Error()
 	}
-	send("ended")
+	_ = s.openAll(r.Context(), entries) // at once
+	result, _ := search.Run(r.Context(), entries, o)
+	send("ended", searchEvent{Result: result})
 }

@@ -24,17 +24,28 @@ func TestSearchStreams(t *testing.T) {
 		}
 	})
 	b := reads(t, root)
-	page := b.page("/search?d=epoch-0%2Fscore&q=NEEDLE")
-	b.has(page, `<ul class="finds">`, "/t/"+first.TrajectoryID+"#m1", "message 1", "<mark>nEEdle</mark>⟨U&#43;202E⟩&lt;b&gt;", "600 of 600 rows, 1 find<",
-		`<p id="ended" role="status">600 of 600 rows searched, 1 find.`)
+	for _, of := range []string{"d=epoch-0%2Fscore&", "run=&", ""} {
+		page := b.page("/search?" + of + "q=NEEDLE")
+		b.has(page, `<ul class="finds">`, "/t/"+first.TrajectoryID+"#m1", "</b> "+first.ExampleID+"</a>", "message 1", "<mark>nEEdle</mark>⟨U&#43;202E⟩&lt;b&gt;",
+			`<p id="ended" role="status">1 trajectory; 600 of 600 rows searched, in 1 dataset.`)
+		if strings.Count(page, "<mark>") != 1 {
+			t.Errorf("%s: a trajectory is found more than once", of)
+		}
+	}
+	b.has(b.page("/search?q=n%5BE%5D%2Bdle&regexp=1"), " checked>", "<mark>nEEdle</mark>")
+	b.has(b.page("/"), `<a href="/search">Search in texts</a>`)
 
 	many := b.page("/search?d=epoch-0%2Frollout&q=e")
-	b.has(many, "The first 500 finds, up to row", "from=", "Go on")
-	if n := strings.Count(many, "<mark>"); n != maxFinds {
+	b.has(many, `<p id="ended" role="status">at least 100 trajectories;`, "There may be more")
+	if n := strings.Count(many, "<mark>"); n != usualFinds {
 		t.Errorf("%d finds", n)
 	}
-	for path, status := range map[string]int{"/search?d=nothing&q=x": http.StatusNotFound, "/search?d=epoch-0%2Frollout&q=x&from=601": http.StatusBadRequest,
-		"/search?d=epoch-0%2Frollout&q=" + strings.Repeat("x", maxSought+1): http.StatusBadRequest, "/search?d=epoch-0%2Frollout": http.StatusOK} {
+	if n := strings.Count(b.page("/search?q=e&limit=7"), "<mark>"); n != 7 {
+		t.Errorf("%d finds", n)
+	}
+	for path, status := range map[string]int{"/search?d=nothing&q=x": http.StatusNotFound, "/search?run=nothing&q=x": http.StatusNotFound,
+		"/search?q=x&limit=x": http.StatusBadRequest, "/search?q=(&regexp=1": http.StatusUnprocessableEntity,
+		"/search?d=epoch-0%2Frollout": http.StatusOK} {
 		b.get(path, status)
 	}
 
