@@ -1,7 +1,7 @@
 // Package search finds a text in the trajectories of datasets: those of one, of a run, or of a
 // folder of runs. A trajectory is found once in a run, at the first place in the first dataset that
-// has its texts: a rollout or an import before what curate kept of it. Its reward is the last: that
-// of group, else of score, else the agent's own. Datasets that cannot be read are named in the result.
+// has its texts: a rollout or an import, not what curate kept of it. Its reward is that of group, else of score,
+// else the agent's own. Datasets that cannot be read are named in the result.
 package search
 
 import (
@@ -44,7 +44,7 @@ type Result struct {
 }
 
 // Much is how many bytes are said before they are read.
-const Much = 1_000_000_000
+var Much int64 = 1_000_000_000
 
 // search is one run of a search.
 type search struct {

@@ -336,3 +336,39 @@ func TestOnlyTextsAreRead(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestMuchIsSaidBefore: the bytes of the columns that are read are known before the first row is.
+func TestMuchIsSaidBefore(t *testing.T) {
+	root := t.TempDir()
+	write(t, root+"/epoch-0", "a")
+	before := search.Much
+	t.Cleanup(func() { search.Much = before })
+	for _, c := range []struct {
+		much int64
+		says bool
+	}{{100, true}, {1 << 30, false}} {
+		search.Much = c.much
+		reports := 0
+		r, err := run(t.Context(), t, root, "nothing has this", false, 100, func(r *search.Result, _ *search.Hit) {
+			if reports++; reports == 1 && (r.Searched > 0 || (r.Bytes > search.Much) != c.says || strings.Contains(r.Found(), ", up to ") != c.says) {
+				t.Errorf("%+v", r)
+			}
+		})
+		if err != nil || reports == 0 || c.says && r.Bytes >= 20_000 {
+			t.Errorf("%d reports, %+v, %v", reports, r, err)
+		}
+	}
+}
+
+// TestABaseThatIsGone: what curate kept of a rollout that is gone is found there.
+func TestABaseThatIsGone(t *testing.T) {
+	root := t.TempDir()
+	write(t, root+"/epoch-0", "a")
+	if err := os.RemoveAll(root + "/epoch-0/rollout"); err != nil {
+		t.Fatal(err)
+	}
+	got, r := finds(t, root, "straße", false)
+	if len(got) != 1 || got[0] != "0.25 a-0 epoch-0/curate message 0, user, content" || len(r.Problems) != 2 || !r.Partial {
+		t.Errorf("%q, %q", got, r.Problems)
+	}
+}

@@ -38,8 +38,7 @@ type searchEvent struct {
 	Found *search.Hit
 }
 
-// searchMark divides the page's template into what is sent before the finds and after
-// them.
+// searchMark divides the page's template into what is sent before the finds and after them.
 const searchMark = `<template id="finds"></template>`
 
 // searched returns the datasets that a request names: one, those of a run, or all; and how its page is called.
