@@ -106,7 +106,7 @@ func CheckFiles(names []string) error {
 
 func reading(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Invalid(name, "a path is relative to where rollmill is run", fs.ErrNotExist, "there is no such file")
+		return fault.Invalid(name, "a path is relative to the current folder", fs.ErrNotExist, "there is no such file")
 	}
 	return fmt.Errorf("reading %q: %w", name, cause(err))
 }

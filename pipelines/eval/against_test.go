@@ -154,7 +154,7 @@ func TestAgainstRefuses(t *testing.T) {
 	evaluated(t, "mem://refused/unknown", "", "r", twenty(0))
 	evaluated(t, "mem://refused/reward", "set", "s", twenty(0))
 	for name, want := range map[string]string{
-		"set": "its examples are not those of", "unknown": "cannot be told", "reward": `reward was "r", is "s"`, "nowhere": "does not exist",
+		"set": "its examples are not those of", "unknown": "cannot be told", "reward": `reward was "r", is "s"`, "nowhere": "there is no dataset",
 	} {
 		if _, err := Against(t.Context(), "mem://refused/a", "mem://refused/"+name, MeasureOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v does not say %q", name, err, want)

@@ -141,8 +141,12 @@ func (t *tally) check(o Options, rewards rewardSet) error {
 	}
 	for _, s := range o.Rewards {
 		if text := t.missing[s.Name]; text != "" && t.facts[factMissing(s.Name)] == float64(t.attempted()) {
-			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0",
-				"reward %q: of all %d trajectories: %s", s.Name, t.attempted(), text)
+			hint := "see `rollmill help reward " + s.Kind + "`"
+			if strings.Contains(text, " has no field ") {
+				hint = "name one that the rows have: field=NAME of the reward, or rollout --answer-key NAME; in an expression, " +
+					"example.x ?? 0 says what a missing one is worth"
+			}
+			return usage(hint, "reward %q: of all %d trajectories: %s", s.Name, t.attempted(), text)
 		}
 	}
 	return nil

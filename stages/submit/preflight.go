@@ -69,9 +69,13 @@ func (s *session) preflight(ctx context.Context) error {
 	for _, r := range slices.Sorted(maps.Keys(s.result.Failures)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, s.result.Failures[r]))
 	}
+	what := fmt.Sprintf("%s in what would be sent to %s (%s); the first: ", plural.Of(len(bad), "problem"), s.target.Backend,
+		strings.Join(reasons, ", "))
+	if len(bad) == 1 {
+		what = fmt.Sprintf("it cannot be sent to %s: ", s.target.Backend)
+	}
 	hint := cmp.Or(first.Hint, "see the row with `rollmill show DATASET`, and drop such rows with curate")
-	return fault.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s%s",
-		plural.Of(len(bad), "problem"), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
+	return fault.Invalid(s.data.URI(), hint, nil, "%s%s%s", what, place(first), first.Detail)
 }
 
 func (s *session) name(p backends.Problem) {

@@ -116,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 func (s *Set) file(ctx context.Context, uri string) error {
 	file, digest, err := storage.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
-		return fault.Invalid(storage.Redact(uri), "a path is relative to where rollmill is run", storage.ErrNotExist, "there is no task file")
+		return fault.Invalid(storage.Redact(uri), "a path is relative to the current folder", storage.ErrNotExist, "there is no task file")
 	}
 	if err != nil {
 		return err

@@ -20,16 +20,17 @@ var meanings = map[string]string{
 	"prefix_break": "a prompt does not continue the tokens before it", "singleton": "nothing to compare with",
 	"too_few": "fewer than two scored members", "tie": "equal rewards", "prompts": "different prompts",
 	"parts":    "content that is not text",
-	"unsolved": "the reward is below --solved-threshold",
+	"unsolved": "the reward is below --solved-threshold", "unscored": "no reward", "same": "equal answers", "empty": "nothing was sampled",
+	"arguments": "a tool call's arguments are no JSON object", "numbers": "Parquet's readers would change a number of a tool call",
 }
 
-// String returns how often each reason occurred, and what it means.
+// String returns what each reason means, and how often it occurred.
 func (s Skipped) String() string {
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(s)) {
 		text := fmt.Sprintf("%s %d", r, s[r])
 		if meaning := meanings[r]; meaning != "" {
-			text += " (" + meaning + ")"
+			text = meaning + " (" + text + ")"
 		}
 		reasons = append(reasons, text)
 	}

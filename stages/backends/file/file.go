@@ -181,7 +181,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 	if err := w.End(); err != nil && whole {
 		return stats, nil, err
 	}
-	unwritten, recomputed := map[string][]string{}, []string(nil) // names of files, by the reason
+	unwritten, partly, recomputed := map[string][]string{}, map[string][]string{}, []string(nil) // names of files, by the reason
 	for i, one := range w.Writers {
 		if err := one.End(); err != nil {
 			return stats, nil, err
@@ -215,7 +215,8 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 				if one.Of != "" {
 					what = "rows of " + one.Of
 				}
-				stats.Notes = append(stats.Notes, fmt.Sprintf("%s has no row for some %s: %s", one.Name, what, one.Skipped))
+				text := fmt.Sprintf("no row for some %s: %s", what, one.Skipped)
+				partly[text] = append(partly[text], one.Name)
 			}
 		case t.any:
 			unwritten[why] = append(unwritten[why], one.Name)
@@ -232,15 +233,23 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why), Hint: hint})
 		}
 	}
-	for _, why := range slices.Sorted(maps.Keys(unwritten)) {
-		stats.Notes = append(stats.Notes, fmt.Sprintf("not written: %s: %s", strings.Join(unwritten[why], ", "), why))
-	}
-	if t.any && stats.Groups > 0 && len(fit) == 0 {
-		report(backends.Problem{Reason: NoRows,
-			Detail: "none of the kinds can be written: " + strings.Join(stats.Notes, "; ")})
+	stats.Notes = byReason("%s: %s", partly)
+	switch lost := byReason("not written: %s: %s", unwritten); {
+	case t.any && stats.Groups > 0 && len(fit) == 0: // the error alone says it
+		report(backends.Problem{Reason: NoRows, Detail: "no file can be written\n  " + strings.Join(lost, "\n  ")})
+	default:
+		stats.Notes = append(stats.Notes, lost...)
 	}
 	stats.Notes = append(append(stats.Notes, recomputed...), w.Notes()...)
 	return stats, fit, nil
+}
+
+// byReason returns a note for each reason, with the files that have it.
+func byReason(format string, files map[string][]string) (notes []string) {
+	for _, why := range slices.Sorted(maps.Keys(files)) {
+		notes = append(notes, fmt.Sprintf(format, strings.Join(files[why], ", "), why))
+	}
+	return notes
 }
 
 // drifts compares the advantages with those of the trainers that compute their

@@ -171,8 +171,8 @@ func TestInvalidPairsAreNotMade(t *testing.T) {
 	}
 	cfg := file.Config{Kinds: []string{"trl-preference"}}
 	stats, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), batch, func(p backends.Problem) { t.Errorf("%+v", p) })
-	if err != nil || len(stats.Notes) != 1 || !strings.Contains(stats.Notes[0], "prompts 1 (different prompts), tie 1 (equal rewards), too_few 1 (fewer than two scored members), "+
-		"turns 1 (several messages were sampled)") {
+	if err != nil || len(stats.Notes) != 1 || !strings.Contains(stats.Notes[0], "trl-preference.jsonl: no row for some groups: different prompts (prompts 1), "+
+		"equal rewards (tie 1), fewer than two scored members (too_few 1), several messages were sampled (turns 1)") {
 		t.Errorf("%+v, %v", stats, err)
 	}
 	dir := write(t, cfg, batch)
@@ -289,22 +289,45 @@ func TestAFileWithoutARowIsAProblem(t *testing.T) {
 		return stats, problems
 	}
 	if _, problems := preflight(file.Config{Kinds: []string{"slime"}}); len(problems) != 1 || problems[0].Reason != file.NoRows ||
-		problems[0].Detail != "slime.jsonl would have no row: no_ids 12 (the engine gave no token ids)" ||
+		problems[0].Detail != "slime.jsonl would have no row: the engine gave no token ids (no_ids 12)" ||
 		!strings.Contains(problems[0].Hint, "sample from an engine that returns token ids") {
 		t.Errorf("%+v", problems)
 	}
 	stats, problems := preflight(file.Config{})
 	notes := strings.Join(stats.Notes, "\n")
-	if len(problems) != 0 || !strings.Contains(notes, "not written: art.jsonl, art-log-v1.parquet, art-log-v2.parquet: no_token_ids 12 (the engine gave no token ids)") ||
+	if len(problems) != 0 || !strings.Contains(notes, "not written: art.jsonl, art-log-v1.parquet, art-log-v2.parquet: the engine gave no token ids (no_token_ids 12)") ||
 		strings.Contains(notes, "recomputes") || // of files that are not written
 
-		!strings.Contains(notes, "not written: slime.jsonl, sequences.parquet, prime-rl.bin: no_ids 12") {
+		!strings.Contains(notes, "not written: slime.jsonl, sequences.parquet, prime-rl.bin: the engine gave no token ids (no_ids 12)") {
 		t.Errorf("%+v\n%s", problems, notes)
+	}
+	tr, err := file.New(file.Config{}, place(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, err = tr.Preflight(t.Context(), withImages(), func(p backends.Problem) { problems = append(problems, p) })
+	if err != nil || len(problems) != 1 || len(stats.Notes) != 0 || strings.Count(problems[0].Detail, "trl-sft.jsonl") != 1 ||
+		!strings.Contains(problems[0].Detail, "\n  not written: ") || !strings.Contains(problems[0].Detail, ": content that is not text (parts ") {
+		t.Errorf("each reason is said once, by the error: %+v, %+v, %v", stats.Notes, problems, err)
 	}
 	dir := write(t, file.Config{}, withoutIDs())
 	for name, want := range map[string]bool{"art.jsonl": false, "slime.jsonl": false, "trl-sft.jsonl": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// withImages is a batch that no kind can hold.
+func withImages() backends.Groups {
+	return func(yield func([]formats.Trajectory, error) bool) {
+		for rows := range withoutIDs() {
+			for i := range rows {
+				rows[i].Messages[0].ContentParts = `[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]`
+			}
+			if !yield(rows, nil) {
+				return
+			}
 		}
 	}
 }

@@ -65,7 +65,7 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 	}
 	text, err := regular.ReadFile(a.Rubric, maxRubric)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Invalid(a.Rubric, "check rubric=; a path is relative to where rollmill is run", fs.ErrNotExist, "there is no such rubric")
+		return nil, fault.Invalid(a.Rubric, "check rubric=; a path is relative to the current folder", fs.ErrNotExist, "there is no such rubric")
 	}
 	p.Rubric, p.files = string(text), []string{a.Rubric}
 	return p, err
