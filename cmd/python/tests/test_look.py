@@ -54,6 +54,11 @@ class Tries(Served):
         self.assertRegex(found[0]["error"], r"^bad: ValueError: could not convert .* in bad\)$")
         self.assertIn("none of 1 attempt has a reward", self.said.getvalue())
 
+    def test_examples_that_are_no_dicts(self) -> None:
+        for wrong in ({"question": "2 + 2?"}, ["tasks.jsonl"], [{"question": "2 + 2?"}, 3]):
+            with self.assertRaisesRegex(TypeError, "examples is the path of a task file or a list of dicts, not "):
+                rollmill.command.run("rollout", examples=wrong)
+
     def test_run_takes_dicts_as_examples(self) -> None:
         with sandbox() as url, tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
             for rows in ([{"question": "1?"}, {"question": "2?"}], [{"question": "1?"}, {"question": "2?"}], [{"id": "x", "question": "3?"}]):

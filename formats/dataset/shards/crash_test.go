@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -18,15 +19,15 @@ import (
 var errKilled = errors.New("killed")
 
 // killer allows a number of operations and fails all later ones, because a
-// killed process makes none.
+// killed process makes none. What is read ahead is read at the same time.
 func killer(after int) (hook func(op, key string) error, dead func() bool) {
-	n := 0
+	var n atomic.Int64
 	return func(op, key string) error {
-		if n++; n > after {
+		if n := n.Add(1); n > int64(after) {
 			return fmt.Errorf("%w before operation %d, %s %q", errKilled, n, op, key)
 		}
 		return nil
-	}, func() bool { return n > after }
+	}, func() bool { return n.Load() > int64(after) }
 }
 
 func scoresOf(example int) []formats.Score {

@@ -60,11 +60,18 @@ func Newer(ctx context.Context, b *storage.Bucket, key string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	now, err := Now(ctx, b)
-	if err != nil {
-		return false, err
+	var now time.Time
+	var age time.Duration
+	for tries := 0; tries < 10; tries++ { // a pause within makes what is older look newer
+		before, err := time.Now(), error(nil)
+		if now, err = Now(ctx, b); err != nil {
+			return false, err
+		}
+		age = max(time.Since(at), time.Since(at.Round(0))) // the machine may have slept
+		if time.Since(before) < Coarse(b) {
+			break
+		}
 	}
-	age := max(time.Since(at), time.Since(at.Round(0))) // the machine may have slept
 	object, err := b.Stat(ctx, key)
 	if err != nil {
 		return false, err

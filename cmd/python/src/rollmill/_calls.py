@@ -51,6 +51,9 @@ class Calls(contextlib.ExitStack):
             made["score", "concurrency"] = 1  # or an answer would wait for those of other batches
         examples = flags.get("examples")
         if not isinstance(examples, (str, os.PathLike, type(None))):  # dicts
+            examples = examples if isinstance(examples, Mapping) else list(examples)
+            if isinstance(examples, Mapping) or not all(isinstance(each, Mapping) for each in examples):
+                raise TypeError(f"examples is the path of a task file or a list of dicts, not {examples!r:.100}")
             path = os.path.join(self.enter_context(tempfile.TemporaryDirectory(prefix="rollmill-")), "examples.jsonl")
             with open(path, "w") as f:
                 f.writelines(json.dumps({"id": str(i), **example}) + "\n" for i, example in enumerate(examples))
