@@ -26,8 +26,14 @@ type WorkspacePiece struct {
 }
 
 // Key is the digest of all of it but the trajectory: a row's metadata names its workspace so.
-func (w Workspace) Key() string {
-	text, _ := json.Marshal(w) // of texts and numbers
+func (w Workspace) Key() string { return JSONDigest(w) }
+
+// JSONDigest returns the hex SHA-256 of a value's JSON. It panics if the value has none.
+func JSONDigest(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("formats: no JSON: " + err.Error())
+	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

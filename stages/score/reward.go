@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/internal/containers/verifier"
@@ -97,6 +99,19 @@ type Part struct {
 	Failure string   // why: one of outcomes.RewardFailures; "" when Value is set
 	Error   string
 	Reason  string // as in Value
+}
+
+// EachRow sets the values of rows, so many at once; -1: all.
+func EachRow(ctx context.Context, rows []*Row, values []Value, limit int, value func(context.Context, *Row) (Value, error)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(limit)
+	for i, row := range rows {
+		g.Go(func() (err error) {
+			values[i], err = value(ctx, row)
+			return err
+		})
+	}
+	return g.Wait()
 }
 
 // Failed returns the value of a row that could not be scored.

@@ -11,15 +11,13 @@ package harbor
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -69,37 +67,25 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	if setup.Partial { // nobody asks for their digests
 		return r, nil
 	}
-	wanted, sum := verifier.Wanted{}, sha256.New()
+	wanted, digests := verifier.Wanted{}, map[string]string{}
 	for _, folder := range folders {
 		t, err := harbor.Read(folder)
-		if err == nil {
-			err = addTests(&t)
+		if err != nil {
+			return nil, err
 		}
+		files, err := t.Tests()
 		if err != nil {
 			return nil, err
 		}
 		if other, twice := r.tasks[t.Name]; twice {
 			return nil, fmt.Errorf("%s and %s are both named %q", other.Dir, t.Dir, t.Name)
 		}
-		r.tasks[t.Name] = t
+		t.Digest = formats.JSONDigest([]any{t.Digest, files}) // it leaves caches out, which the container gets, too
+		r.tasks[t.Name], digests[t.Name] = t, t.Digest
 		wanted.Add(setup.TaskEnv, t, "environment", "verifier")
-		fmt.Fprintf(sum, "%q %s\n", t.Name, t.Digest)
 	}
-	r.digest = hex.EncodeToString(sum.Sum(nil))
+	r.digest = formats.JSONDigest(digests)
 	return r, wanted.Err(func(text string) { setup.Log.Warn(text, "reward", setup.Name) })
-}
-
-// addTests adds the files of the tests to the digest of a task, which leaves caches out: the
-// container gets these, too.
-func addTests(t *harbor.Task) error {
-	files, err := t.Tests()
-	sum := sha256.New()
-	fmt.Fprintln(sum, t.Digest)
-	for _, f := range files {
-		fmt.Fprintf(sum, "%q %v %s\n", f.Name, f.Runs, f.Sum)
-	}
-	t.Digest = hex.EncodeToString(sum.Sum(nil))
-	return err
 }
 
 type reward struct {
@@ -111,7 +97,7 @@ type reward struct {
 	start   func() error // opens machine, once
 	machine verifier.Tasks
 	open    func() error        // opens kept, once
-	kept    *workspaces.Dataset // nil: none were kept
+	kept    *workspaces.Dataset // empty: none were kept
 }
 
 func (r *reward) startMachine() (err error) {
@@ -123,10 +109,9 @@ func (r *reward) startMachine() (err error) {
 }
 
 func (r *reward) openKept() (err error) {
-	if r.Base != nil && !r.Base.Removed(schema.TableWorkspaces) {
-		if _, were := r.Base.Tables[schema.TableWorkspaces]; were {
-			r.kept, err = workspaces.Open(context.Background(), r.Base)
-		}
+	r.kept = &workspaces.Dataset{}
+	if r.Base != nil && r.Base.Tables[schema.TableWorkspaces].Rows > 0 && !r.Base.Removed(schema.TableWorkspaces) {
+		r.kept, err = workspaces.Open(context.Background(), r.Base)
 	}
 	return err
 }
@@ -146,14 +131,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	if err := cmp.Or(context.Cause(ctx), r.open()); err != nil {
 		return err
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	for i, row := range rows {
-		g.Go(func() (err error) {
-			values[i], err = r.value(ctx, row)
-			return err
-		})
-	}
-	return g.Wait()
+	return score.EachRow(ctx, rows, values, -1, r.value)
 }
 
 // Close removes the containers that are left.

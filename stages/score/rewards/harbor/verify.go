@@ -2,12 +2,12 @@ package harbor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -61,21 +61,17 @@ func (r *reward) attemptOf(row *score.Row) (a attempt, why string) {
 	if a.task, known = r.tasks[f.ID]; !known {
 		return a, fmt.Sprintf("%s has no task %q", r.Tasks, f.ID)
 	}
-	if known = r.kept != nil; known {
-		a.Workspace, known = r.kept.Of(row.TrajectoryID)
-	}
-	if !known {
+	if a.Workspace, known = r.kept.Of(row.TrajectoryID); !known {
 		return a, "no workspace of the attempt was kept: rollout --keep-workspace keeps them"
 	}
-	var other []string
-	for _, what := range a.LeftOut {
-		if name, running := strings.CutPrefix(what, workspace.Running); running {
+	other := slices.DeleteFunc(slices.Clone(a.LeftOut), func(what string) bool {
+		name, running := strings.CutPrefix(what, workspace.Running)
+		if running {
 			a.left = append(a.left, name)
-		} else {
-			other = append(other, what)
 		}
-	}
-	if other != nil {
+		return running
+	})
+	if len(other) > 0 {
 		why = "the workspace is not whole: " + strings.Join(other, "; ")
 	}
 	return a, why
@@ -84,10 +80,9 @@ func (r *reward) attemptOf(row *score.Row) (a attempt, why string) {
 // run returns a run that is stored, or makes it. One without a reward is not stored.
 func (r *reward) run(ctx context.Context, a attempt, i int) (v run, err error) {
 	kind, _, _ := strings.Cut(r.Runtime, ":")
-	text, err := json.Marshal([]any{"harbor", verifier.Version, i, a.task.Digest, a.Key(), kind, r.TaskEnv.Params()})
-	sum := sha256.Sum256(text)
-	key, store := hex.EncodeToString(sum[:]), r.Judging.Store
-	if store != nil && err == nil {
+	key := formats.JSONDigest([]any{"harbor", verifier.Version, i, a.task.Digest, a.Key(), kind, r.TaskEnv.Params()})
+	store := r.Judging.Store
+	if store != nil {
 		data, known, err := store.Get(ctx, key)
 		if known && err == nil {
 			err = json.Unmarshal(data, &v)
@@ -96,7 +91,7 @@ func (r *reward) run(ctx context.Context, a attempt, i int) (v run, err error) {
 			return v, err
 		}
 	}
-	if err = errors.Join(err, r.slots.Acquire(ctx, 1)); err != nil {
+	if err := r.slots.Acquire(ctx, 1); err != nil {
 		return v, err
 	}
 	defer r.slots.Release(1)
@@ -112,7 +107,7 @@ func (r *reward) run(ctx context.Context, a attempt, i int) (v run, err error) {
 	if ctx.Err() != nil || v.err != nil || store == nil {
 		return v, context.Cause(ctx)
 	}
-	text, err = json.Marshal(v)
+	text, err := json.Marshal(v)
 	return v, errors.Join(err, store.Put(ctx, key, text))
 }
 
@@ -149,23 +144,19 @@ func (r *reward) verify(ctx context.Context, a attempt, v *run) error {
 
 // agreed returns the reward on which all runs agree.
 func agreed(runs []run) (v score.Value) {
-	said, counts, most, other := make([]string, len(runs)), map[string]int{}, 0, 0
+	said, counts := make([]string, len(runs)), map[string]int{}
 	for i, one := range runs {
 		if said[i] = "none"; one.err == nil {
 			said[i] = fmt.Sprint(*one.Reward)
 		}
 		counts[said[i]]++
-		most = max(most, counts[said[i]])
-		if other == 0 && said[i] != said[0] {
-			other = i
-		}
 	}
-	first, next := runs[0], runs[other]
+	first, other := runs[0], slices.IndexFunc(said, func(s string) bool { return s != said[0] })
 	switch {
 	case other > 0:
 		v = score.Failed(outcomes.RewardError, "the tests contradict themselves: run 1 gave %s, and run %d gave %s",
 			said[0], other+1, said[other])
-		v.Reason = fmt.Sprintf("run 1:\n%s\nrun %d:\n%s", first.Output, other+1, next.Output)
+		v.Reason = fmt.Sprintf("run 1:\n%s\nrun %d:\n%s", first.Output, other+1, runs[other].Output)
 	case first.err != nil:
 		v = score.Failed(first.failure, "%v", first.err)
 		v.Reason = first.Output
@@ -173,6 +164,7 @@ func agreed(runs []run) (v score.Value) {
 		v = score.Value{Reward: *first.Reward, Reason: first.Output}
 	}
 	if len(runs) > 1 {
+		most := slices.Max(slices.Collect(maps.Values(counts)))
 		share := float64(len(runs)-most) / float64(len(runs))
 		v.Parts = []score.Part{{Value: &share}}
 	}

@@ -25,8 +25,6 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -99,14 +97,7 @@ func (r *reward) Close() error { return nil }
 
 // Score asks about all rows concurrently.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for i, row := range rows {
-		g.Go(func() (err error) {
-			values[i], err = r.value(ctx, row)
-			return err
-		})
-	}
-	return g.Wait()
+	return score.EachRow(ctx, rows, values, -1, r.value)
 }
 
 func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error) {

@@ -3,9 +3,6 @@ package judge
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -237,10 +234,5 @@ func digest(q score.Question) string {
 	for _, m := range q.Messages {
 		messages = append(messages, message{m.Role, m.Content})
 	}
-	data, err := json.Marshal([]any{1, q.Model, messages, q.Fields})
-	if err != nil {
-		panic("judge: a question is not JSON: " + err.Error()) // it is made of texts and numbers
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return formats.JSONDigest([]any{1, q.Model, messages, q.Fields})
 }

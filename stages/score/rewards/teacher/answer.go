@@ -3,8 +3,6 @@ package teacher
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -52,9 +50,7 @@ func failed(class, format string, args ...any) error {
 // judge returns the teacher's answer about a sequence, from the cache if it is there.
 func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequence, hint string) (*answer, error) {
 	k := int(r.TopK)
-	data, _ := json.Marshal([]any{"teacher", 1, r.Model, hint, k, s.Prompt, s.Response}) // texts and numbers
-	sum := sha256.Sum256(data)
-	key := hex.EncodeToString(sum[:])
+	key := formats.JSONDigest([]any{"teacher", 1, r.Model, hint, k, s.Prompt, s.Response})
 	var out answer
 	if store := r.Judging.Store; store != nil {
 		data, known, err := store.Get(ctx, key)

@@ -30,8 +30,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -110,15 +108,7 @@ func (r *reward) Close() error {
 
 // Score asks about all rows concurrently.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(2 * cap(r.free))
-	for i, row := range rows {
-		g.Go(func() (err error) {
-			values[i], err = r.value(ctx, row)
-			return err
-		})
-	}
-	return g.Wait()
+	return score.EachRow(ctx, rows, values, 2*cap(r.free), r.value)
 }
 
 func (r *reward) value(ctx context.Context, row *score.Row) (v score.Value, err error) {
