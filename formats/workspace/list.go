@@ -15,17 +15,20 @@ import (
 	"syscall"
 )
 
-// entry is a path of the container, without the first slash.
-type entry struct {
+// listed is what a list says of a path of the container, which is without the first slash.
+type listed struct {
 	Path, Link string // Link is the target of a symbolic link
 	Mode       fs.FileMode
 	UID, GID   uint32
 	Size       int64  // of a file
 	Names      uint64 // of a file: how many it has
-	Sum        []byte
+	Sum        string
 	Mount      string // the mount that has it, if that is no part of the workspace
 	Why        string // it could not be read
+}
 
+type entry struct {
+	listed
 	bits  int64 // of Mode, as an archive has them
 	inode [2]uint64
 }
@@ -73,7 +76,7 @@ func (t tree) walk(visit func(entry) error) error {
 			case d == nil:
 				return err
 			case err != nil: // of a folder that was visited
-				return visit(entry{Path: at[1:], Why: reason(err)})
+				return visit(entry{listed: listed{Path: at[1:], Why: reason(err)}})
 			case at == "/":
 				return nil
 			case (at == Own || slices.Contains(kernel, t.mounts[at])) && d.IsDir():
@@ -152,7 +155,7 @@ func (e *entry) digest() {
 	if err != nil {
 		e.Why = reason(err)
 	}
-	e.Sum = sum.Sum(nil)
+	e.Sum = string(sum.Sum(nil))
 }
 
 // List writes all paths, with digests.
@@ -162,6 +165,6 @@ func (t tree) list(w io.Writer) error {
 		if e.Mode.IsRegular() {
 			e.digest()
 		}
-		return list.Encode(e)
+		return list.Encode(e.listed)
 	})
 }

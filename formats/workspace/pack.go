@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"archive/tar"
-	"bytes"
 	"cmp"
 	"encoding/gob"
 	"errors"
@@ -16,7 +15,7 @@ type packer struct {
 	tree
 	out    *tar.Writer
 	before *gob.Decoder
-	next   entry  // of the list; its path is "" at the end
+	next   listed // its path is "" at the end
 	gone   string // the last path that was removed
 	noted  string // the last mount that was
 
@@ -43,12 +42,11 @@ func (t tree) pack(w io.Writer, list io.Reader) error {
 
 // advance reads the next entry of the list.
 func (p *packer) advance() error {
-	p.next = entry{}
-	err := p.before.Decode(&p.next)
-	if errors.Is(err, io.EOF) {
-		return nil
+	p.next = listed{}
+	if err := p.before.Decode(&p.next); !errors.Is(err, io.EOF) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // visit compares an entry with the list.
@@ -58,18 +56,21 @@ func (p *packer) visit(e entry) error {
 			return err
 		}
 	}
-	var was entry
+	var was listed
 	if p.next.Path == e.Path {
 		was = p.next
 		if err := p.advance(); err != nil {
 			return err
+		}
+		if e.Mode.IsRegular() && e.Size == was.Size {
+			e.digest()
 		}
 	}
 	if e.Why != "" || was.Mode.Type() != e.Mode.Type() {
 		p.gone = e.Path // what was in it is not known, or gone with it
 	}
 	switch {
-	case was.Path != "" && p.same(&was, &e):
+	case e.listed == was && e.Why == "":
 		return nil
 	case was.Mount != "" || e.Mount != "":
 		return p.note(cmp.Or(e.Mount, was.Mount))
@@ -77,18 +78,6 @@ func (p *packer) visit(e entry) error {
 		return p.record(e.Path, leftKey, e.Why)
 	}
 	return p.changed(e)
-}
-
-// same reports whether an entry is as it was before.
-func (p *packer) same(was, e *entry) bool {
-	if was.Why+e.Why != "" || was.Mode != e.Mode || was.UID != e.UID || was.GID != e.GID ||
-		was.Size != e.Size || was.Names != e.Names || was.Link != e.Link || was.Mount != e.Mount {
-		return false
-	}
-	if e.Mode.IsRegular() {
-		e.digest()
-	}
-	return e.Why == "" && bytes.Equal(was.Sum, e.Sum)
 }
 
 // removed records that the next path of the list is gone, unless it went with its folder or a mount hides it.

@@ -94,10 +94,10 @@ func (s *Tasks) Start(ctx context.Context, t harbor.Task, image, trajectory stri
 	err = s.Machine.Start(ctx, trajectory, containers.Container{Name: b.Name, Image: image, Dir: b.Dir, Mounts: mounts,
 		Env: env, Workdir: e.Workdir, CPUs: e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses,
 		NoNetwork: e.NoNetwork, Network: e.Network})
-	if err != nil {
-		return b, err
+	if err == nil {
+		err = b.Before(ctx)
 	}
-	return b, b.Before(ctx)
+	return b, err
 }
 
 // mounts makes the folders that the container shares with this process.
@@ -108,24 +108,18 @@ func (b *Box) mounts() ([]containers.Mount, error) {
 		mounts = append(mounts, containers.Mount{From: filepath.Join(b.Dir, folder), To: "/logs/" + folder})
 	}
 	for _, m := range mounts {
-		if err := os.Mkdir(m.From, 0o777); err != nil {
-			return nil, err
-		}
-		if err := os.Chmod(m.From, 0o777); err != nil { // whatever the mask: the container has users of its own
+		// Whatever the mask: the container has users of its own.
+		if err := errors.Join(os.Mkdir(m.From, 0o777), os.Chmod(m.From, 0o777)); err != nil {
 			return nil, err
 		}
 	}
 	file := filepath.Join(mounts[0].From, filepath.Base(InstructionPath))
-	if err := errors.Join(os.WriteFile(file, []byte(b.Task.Instruction), 0o644), os.Chmod(file, 0o644)); err != nil {
-		return nil, err
-	}
+	err := errors.Join(os.WriteFile(file, []byte(b.Task.Instruction), 0o644), os.Chmod(file, 0o644))
 	if b.Relay != "" {
-		if err := os.WriteFile(filepath.Join(mounts[0].From, filepath.Base(RelayPath)), nil, 0o755); err != nil {
-			return nil, err
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(mounts[0].From, filepath.Base(RelayPath)), nil, 0o755))
 		mounts = append(mounts, containers.Mount{From: b.Relay, To: RelayPath, ReadOnly: true})
 	}
-	return mounts, nil
+	return mounts, err
 }
 
 // Remove removes the container and its files, also when ctx has ended. What it cannot
