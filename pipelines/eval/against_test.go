@@ -8,86 +8,37 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
-	"github.com/rollmill/rollmill/formats/schema"
 )
 
 // evaluated writes an eval of a policy, as Run does: for each example the rewards of its
 // attempts, null for one that failed; no attempts, no rows.
 func evaluated(t *testing.T, root, examples, reward string, rewards [][]float64) {
 	t.Helper()
-	write := func(uri string, spec manifest.Spec, each func(s *shards.Shard) error) {
-		shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
-		if err == nil {
-			err = each(shard)
-		}
-		if err == nil {
-			_, err = shard.Commit(t.Context(), shards.Outcome{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: map[string]any{"run": root}}
+	params := map[string]any{"run": root}
 	if examples != "" {
-		spec.Params["examples"] = examples
+		params["examples"] = examples
 	}
-	row := func(e, k int) (id, trajectory, status string) {
-		id, status = fmt.Sprintf("e%02d", e), outcomes.StatusOK
-		if math.IsNaN(rewards[e][k]) {
-			status = outcomes.StatusFailed
+	var rows [][]formats.Trajectory
+	var scores [][]formats.Score
+	for e, values := range rewards {
+		var attempts []formats.Trajectory
+		var scored []formats.Score
+		for k, v := range values {
+			id := fmt.Sprintf("e%02d", e)
+			r := formats.Trajectory{TrajectoryID: formats.TrajectoryID(root, id, 0, k), ExampleID: id, Generation: int32(k), Run: "run", Model: root,
+				PromptTokens: 10, Example: fmt.Sprintf(`{"level":%d}`, e%2), Status: outcomes.StatusOK, StopReason: outcomes.StopDone}
+			s := formats.Score{Reward: &v}
+			if math.IsNaN(v) {
+				r.Status, r.StopReason, r.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailTimeout
+				s.Reward, s.Failure = nil, outcomes.RewardTrajectory
+			}
+			s.Rewards = []formats.NamedReward{{Name: "a", Weight: 1, Value: s.Reward, Failure: s.Failure}, {Name: "b", Value: s.Reward, Failure: s.Failure}}
+			attempts, scored = append(attempts, r), append(scored, s)
 		}
-		return id, formats.TrajectoryID(root, id, 0, k), status
+		rows, scores = append(rows, attempts), append(scores, scored)
 	}
-	write(root+"/rollout", spec, func(s *shards.Shard) error {
-		table := shards.NewTable[formats.Trajectory](s, "", -1)
-		for e := range rewards {
-			var g []formats.Trajectory
-			for k := range rewards[e] {
-				id, trajectory, status := row(e, k)
-				r := formats.Trajectory{TrajectoryID: trajectory, ExampleID: id, Generation: int32(k), Run: "run", Model: root, PromptTokens: 10,
-					Example: fmt.Sprintf(`{"level":%d}`, e%2), Status: status, StopReason: outcomes.StopDone}
-				if status == outcomes.StatusFailed {
-					r.StopReason, r.FailureClass = outcomes.StopError, outcomes.FailTimeout
-				}
-				g = append(g, r)
-			}
-			if err := table.Write(t.Context(), g); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	base, err := dataset.Open(t.Context(), root+"/rollout", dataset.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref := base.Ref("base", root+"/score")
-	scores := manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref, Params: map[string]any{"reward": reward}}
-	write(root+"/score", scores, func(s *shards.Shard) error {
-		table := shards.NewTable[formats.Score](s, "", 0)
-		for e, g := range rewards {
-			var rows []formats.Score
-			for k, v := range g {
-				id, trajectory, status := row(e, k)
-				s := formats.Score{TrajectoryID: trajectory, ExampleID: id, Generation: int32(k), Status: status}
-				if status == outcomes.StatusFailed {
-					s.Failure = outcomes.RewardTrajectory
-				} else {
-					s.Reward = &v
-				}
-				s.Rewards = []formats.NamedReward{{Name: "a", Weight: 1, Value: s.Reward, Failure: s.Failure}, {Name: "b", Value: s.Reward, Failure: s.Failure}}
-				rows = append(rows, s)
-			}
-			if err := table.Write(t.Context(), rows); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	writeScored(t, root, params, map[string]any{"reward": reward}, rows, scores)
 }
 
 // twenty are 20 examples of two attempts; by is added to the odd ones.

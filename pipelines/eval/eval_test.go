@@ -11,11 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
-	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/looktest"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -141,62 +140,40 @@ func ones(set int) (n int) {
 func measured(t *testing.T, root string) {
 	t.Helper()
 	rewards := [][]float64{{1, 0}, {1, 1}, {null, 0.5}}
-	var base *dataset.Dataset
-	write := func(uri string, spec manifest.Spec, each func(shard *shards.Shard) error) {
-		shard, err := shards.Begin(t.Context(), uri, spec, shards.Options{})
-		if err == nil {
-			err = each(shard)
+	var rows [][]formats.Trajectory
+	var scores [][]formats.Score
+	for e, g := range rewards {
+		var attempts []formats.Trajectory
+		var scored []formats.Score
+		for k := range g {
+			id := fmt.Sprint("e", e)
+			attempts = append(attempts, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run",
+				Model: "policy", Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]),
+				Status: outcomes.StatusOK, StopReason: outcomes.StopDone})
+			s := formats.Score{Reward: &g[k], Rewards: []formats.NamedReward{{Name: "a", Weight: 1, Value: &g[k]}, {Name: "b", Weight: 0, Value: new(float64)}}}
+			if math.IsNaN(g[k]) {
+				s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, outcomes.RewardTimeout, nil, outcomes.RewardTimeout
+			}
+			scored = append(scored, s)
 		}
-		if err == nil {
-			_, err = shard.Commit(t.Context(), shards.Outcome{})
-		}
-		if err != nil {
-			t.Fatal(err)
+		rows, scores = append(rows, attempts), append(scores, scored)
+	}
+	writeScored(t, root, nil, nil, rows, scores)
+}
+
+// writeScored writes a rollout and its scores, which have the rows' names.
+func writeScored(t *testing.T, root string, params, scoreParams map[string]any, rows [][]formats.Trajectory, scores [][]formats.Score) {
+	t.Helper()
+	for e := range rows {
+		for k, r := range rows[e] {
+			s := &scores[e][k]
+			s.TrajectoryID, s.ExampleID, s.Generation, s.Status = r.TrajectoryID, r.ExampleID, r.Generation, r.Status
 		}
 	}
-	write(root+"/rollout", manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}, func(s *shards.Shard) error {
-		table := shards.NewTable[formats.Trajectory](s, "", -1)
-		for e := range rewards {
-			var g []formats.Trajectory
-			for k := range 2 {
-				id := fmt.Sprint("e", e)
-				g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run",
-					Model:   "policy",
-					Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]), Status: outcomes.StatusOK,
-					StopReason: outcomes.StopDone})
-			}
-			if err := table.Write(t.Context(), g); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	base, err := dataset.Open(t.Context(), root+"/rollout", dataset.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := looktest.Write(t, root+"/rollout", manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories, Params: params}, rows, -1)
 	ref := base.Ref("base", root+"/score")
-	write(root+"/score", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref},
-		func(s *shards.Shard) error {
-			table := shards.NewTable[formats.Score](s, "", 0)
-			for e, g := range rewards {
-				var rows []formats.Score
-				for k := range g {
-					id := fmt.Sprint("e", e)
-					s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: outcomes.StatusOK,
-						Reward:  &g[k],
-						Rewards: []formats.NamedReward{{Name: "a", Weight: 1, Value: &g[k]}, {Name: "b", Weight: 0, Value: new(float64)}}}
-					if math.IsNaN(g[k]) {
-						s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, outcomes.RewardTimeout, nil, outcomes.RewardTimeout
-					}
-					rows = append(rows, s)
-				}
-				if err := table.Write(t.Context(), rows); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	looktest.Write(t, root+"/score", manifest.Spec{Stage: "score", Version: 1, Kind: schema.KindScores, Inputs: []manifest.Ref{ref}, Base: &ref,
+		Params: scoreParams}, scores, 0)
 }
 
 func TestMeasure(t *testing.T) {

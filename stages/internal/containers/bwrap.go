@@ -72,9 +72,6 @@ func (b *bwrap) Image(_ context.Context, image, _ string) error {
 func (b *bwrap) Start(_ context.Context, c Container) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.boxes == nil {
-		b.boxes = map[string]cell{}
-	}
 	if c.Workdir == "" {
 		c.Workdir = defaultWorkdir
 	}

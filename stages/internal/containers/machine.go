@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/kballard/go-shellquote"
@@ -29,7 +30,10 @@ type Machine struct {
 	starts *semaphore.Weighted // paces what the runtime starts
 	memory *semaphore.Weighted // that containers declare, in MB
 	room   int64               // of memory
-	builds builds
+	images sync.Map            // func() error, by name
+
+	building     context.Context // ends the building of images
+	stopBuilding context.CancelFunc
 }
 
 // Open finds the runtime that a text names, and removes what dead processes left. Its
@@ -57,13 +61,13 @@ func Open(ctx context.Context, text string) (*Machine, error) {
 		b.dir = m.folder.Path
 	}
 	m.memory = semaphore.NewWeighted(m.room)
-	m.builds.ctx, m.builds.stop = context.WithCancel(context.WithoutCancel(ctx))
+	m.building, m.stopBuilding = context.WithCancel(context.WithoutCancel(ctx))
 	return m, nil
 }
 
 // Close removes what this process still has. It may be called twice.
 func (m *Machine) Close() error {
-	m.builds.stop()
+	m.stopBuilding()
 	if m.folder == nil {
 		return nil
 	}
@@ -89,21 +93,21 @@ func (m *Machine) Folder() (dir, name string, err error) {
 
 // Start starts a container of this process for a trajectory.
 func (m *Machine) Start(ctx context.Context, trajectory string, c Container) error {
-	if err := m.starts.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer m.starts.Release(1)
 	c.Labels = map[string]string{OwnerLabel: m.Owner(), "rollmill.trajectory": trajectory}
-	return m.Runtime.Start(ctx, c)
+	return m.paced(ctx, func() error { return m.Runtime.Start(ctx, c) })
 }
 
 // Again is the runtime's, paced as starts are.
 func (m *Machine) Again(ctx context.Context, name string) error {
+	return m.paced(ctx, func() error { return m.Runtime.Again(ctx, name) })
+}
+
+func (m *Machine) paced(ctx context.Context, start func() error) error {
 	if err := m.starts.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer m.starts.Release(1)
-	return m.Runtime.Again(ctx, name)
+	return start()
 }
 
 // New makes the runtime that a text names.
@@ -113,7 +117,7 @@ func New(text string) (Runtime, error) {
 	case !more && (name == "podman" || name == "docker"):
 		return commands{name}, nil
 	case !more && name == "bwrap":
-		return &bwrap{}, nil
+		return &bwrap{boxes: map[string]cell{}}, nil
 	case more && strings.TrimSpace(name) == "command":
 		list, err := shellquote.Split(words)
 		if err == nil && len(list) > 0 {
