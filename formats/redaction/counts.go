@@ -1,12 +1,8 @@
 package redaction
 
 import (
-	"cmp"
+	"fmt"
 	"iter"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -47,13 +43,7 @@ func (c Counts) String() string {
 	if c.Rows == 0 {
 		return "nothing"
 	}
-	var parts []string
-	for _, name := range slices.SortedFunc(maps.Keys(c.Found), func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.Found[b], c.Found[a]), cmp.Compare(a, b))
-	}) {
-		parts = append(parts, strconv.FormatInt(c.Found[name], 10)+" "+name)
-	}
-	text := strings.Join(parts, ", ") + " in " + plural.Of(c.Rows, "row")
+	text := plural.Counts(c.Found, func(name string, n int64) string { return fmt.Sprint(n, " ", name) }) + " in " + plural.Of(c.Rows, "row")
 	if c.Tokens > 0 {
 		text += "; " + plural.Of(c.Tokens, "row") + " lost token ids and logprobs"
 	}

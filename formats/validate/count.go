@@ -3,12 +3,11 @@ package validate
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/rollmill/rollmill/formats/excerpt"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // MaxPlaces is the largest number of places of a fault that are kept.
@@ -80,18 +79,7 @@ func (c *Count) Over(share float64, what string, args ...any) []Finding {
 	}
 	what = fmt.Sprintf(what, args...)
 	if len(c.sorts) > 0 {
-		what += ": " + c.list()
+		what += ": " + plural.Counts(c.sorts, func(s string, n int64) string { return fmt.Sprint(n, " ", line(s)) })
 	}
 	return []Finding{{What: what, Count: c.N, Of: c.Of, First: c.First}}
-}
-
-// list returns the sorts, the most frequent first.
-func (c *Count) list() string {
-	var parts []string
-	for _, s := range slices.SortedFunc(maps.Keys(c.sorts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.sorts[b], c.sorts[a]), strings.Compare(a, b))
-	}) {
-		parts = append(parts, fmt.Sprintf("%d %s", c.sorts[s], line(s)))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -1,11 +1,9 @@
 package curate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -140,21 +138,14 @@ func reasons(drops map[string]int64, steps []decision.FunnelStep) (list []string
 	if len(own) > 0 && len(mixed) != 1 { // a manifest without these facts
 		byRule, own = drops, nil
 	}
-	for _, name := range byCount(byRule) {
+	for _, name := range plural.Largest(byRule) {
 		text := fmt.Sprintf("%d %s", byRule[name], name)
 		if len(own) > 0 && name == mixed[0] {
-			text += " (" + strings.Join(byCount(own), ", ") + ")"
+			text += " (" + strings.Join(plural.Largest(own), ", ") + ")"
 		}
 		list = append(list, text)
 	}
 	return list
-}
-
-// byCount returns the names, that with the highest count first.
-func byCount[N int64 | float64](counts map[string]N) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
 }
 
 // funnel counts what each rule refused: groups (those of which it left nothing)
@@ -190,7 +181,7 @@ func lost(f map[string]float64, prefix string) (sum float64, text string) {
 		}
 	}
 	var why []string
-	for _, reason := range byCount(drops) {
+	for _, reason := range plural.Largest(drops) {
 		why = append(why, fmt.Sprintf("%.0f %s", drops[reason], reason))
 	}
 	if why != nil {

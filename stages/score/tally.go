@@ -3,10 +3,8 @@ package score
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
@@ -194,18 +192,13 @@ func message(r stages.Report) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d of %s scored", r.Counts[countScored], plural.Of(r.Rows, "trajectory"))
-	var why []string
-	for _, class := range slices.SortedFunc(maps.Keys(r.Failures), func(a, b string) int {
-		return cmp.Compare(r.Failures[b], r.Failures[a])
-	}) {
-		what := class
-		if class == outcomes.RewardTrajectory {
-			what = "failed before"
-		}
-		why = append(why, fmt.Sprintf("%d %s", r.Failures[class], what))
-	}
-	if len(why) > 0 {
-		text += "; no reward: " + strings.Join(why, ", ")
+	if len(r.Failures) > 0 {
+		text += "; no reward: " + plural.Counts(r.Failures, func(class string, n int64) string {
+			if class == outcomes.RewardTrajectory {
+				class = "failed before"
+			}
+			return fmt.Sprint(n, " ", class)
+		})
 	}
 	return text
 }

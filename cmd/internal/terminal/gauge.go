@@ -1,10 +1,7 @@
 package terminal
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,13 +103,7 @@ func (s state) line() string { return s.head() + s.tail() }
 
 // Tally returns a list of counts, the largest first.
 func Tally(counts map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
-	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, counts[name])
-	}
-	return strings.Join(names, ", ")
+	return plural.Counts(counts, func(name string, n int64) string { return fmt.Sprintf("%s %d", name, n) })
 }
 
 func megabytes(n float64) string { return fmt.Sprintf("%.1f MB", n/1e6) }

@@ -4,13 +4,13 @@
 package funnel
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
@@ -65,10 +65,6 @@ func (c counts) sum() (n int64) {
 	return n
 }
 
-func (c counts) largest() []string {
-	return slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(cmp.Compare(c[b], c[a]), strings.Compare(a, b)) })
-}
-
 // Row is a line of the table: a step, or below it, with Name and Number alone, a reason.
 type Row struct{ Name, Number, Share, From string }
 
@@ -81,14 +77,14 @@ func (f Funnel) Rows() (rows []Row) {
 		} else if s.In == 0 {
 			continue
 		}
-		for i, name := range s.Added.largest() {
+		for i, name := range plural.Largest(s.Added) {
 			if s.Added[name] < s.In || name == "from elsewhere" { // else it says the same again
 				r.From += []string{": ", ", "}[min(i, 1)] + text.Thousands(s.Added[name]) + " " + text.Line(name)
 			}
 		}
 		rows = append(rows, r)
 		for _, c := range []counts{s.Lost, s.Open} {
-			for _, name := range c.largest() {
+			for _, name := range plural.Largest(c) {
 				rows = append(rows, Row{Name: text.Line(name), Number: text.Thousands(c[name])})
 			}
 		}
@@ -97,17 +93,17 @@ func (f Funnel) Rows() (rows []Row) {
 }
 
 // WriteText writes the table, and what is not known.
-func (f Funnel) WriteText(w io.Writer) (err error) {
+func (f Funnel) WriteText(w io.Writer) error {
+	var out strings.Builder
 	for _, r := range slices.Insert(f.Rows(), 0, Row{"step", "number", "share", "of what came in"}) {
 		if r.From == "" {
 			r.Name = "  " + r.Name
 		}
-		_, bad := fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-36s %9s %8s  %s", r.Name, r.Number, r.Share, r.From), " "))
-		err = cmp.Or(err, bad)
+		out.WriteString(strings.TrimRight(fmt.Sprintf("%-36s %9s %8s  %s", r.Name, r.Number, r.Share, r.From), " ") + "\n")
 	}
 	for _, u := range f.Unknown {
-		_, bad := fmt.Fprintln(w, "not known:", text.Line(u))
-		err = cmp.Or(err, bad)
+		out.WriteString("not known: " + text.Line(u) + "\n")
 	}
+	_, err := io.WriteString(w, out.String())
 	return err
 }

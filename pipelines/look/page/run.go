@@ -1,11 +1,9 @@
 package page
 
 import (
-	"cmp"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
@@ -70,13 +68,10 @@ func (r Run) Handed() (lines []string) {
 // Sorted returns numbers by name, the largest first, without those that are 0.
 func Sorted(numbers map[string]int64) []Counted {
 	var out []Counted
-	for name, n := range numbers {
-		if n != 0 {
+	for _, name := range plural.Largest(numbers) {
+		if n := numbers[name]; n != 0 {
 			out = append(out, Counted{name, n})
 		}
 	}
-	slices.SortFunc(out, func(a, b Counted) int {
-		return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name))
-	})
 	return out
 }

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -154,13 +153,7 @@ func (v View) next() []string {
 
 // counted returns counts, the largest first.
 func counted(counts map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", text.Line(name), counts[name])
-	}
-	return strings.Join(names, ", ")
+	return plural.Counts(counts, func(name string, n int64) string { return fmt.Sprintf("%s %d", text.Line(name), n) })
 }
 
 // columns counts the columns of a line alike in every locale.

@@ -1,14 +1,12 @@
 package watch
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -51,18 +49,12 @@ func unfit(rows []formats.Trajectory) error {
 	for i := range rows {
 		counts[rows[i].FailureClass]++
 	}
-	classes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	for i, class := range classes {
-		classes[i] = fmt.Sprintf("%d %s", counts[class], class)
-	}
-	class := strings.Fields(classes[0])[1]
+	class := plural.Largest(counts)[0]
 	last := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.FailureClass == class })
 	kind := fault.Failed
 	if class == outcomes.FailEngine {
 		kind = fault.Temporary
 	}
 	return fault.Errorf(kind, advice[class], "rollout: all of the first %d trajectories failed (%s): %s", len(rows),
-		strings.Join(classes, ", "), rows[last].Error)
+		plural.Counts(counts, func(class string, n int) string { return fmt.Sprint(n, " ", class) }), rows[last].Error)
 }
