@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -61,7 +62,7 @@ func TestFlatGroupsAreCountedAlike(t *testing.T) {
 		curated := opened(ctx, t, c.Out.URI)
 
 		e := &history.Epoch{}
-		e.Add("group", &in.Manifest, "")
+		e.Add("group", funnel.Stage{Manifest: &in.Manifest})
 		var r TryResult
 		if err := r.read(ctx, o.Out.URI, TryOptions{}); err != nil {
 			t.Fatal(err)

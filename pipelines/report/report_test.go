@@ -19,6 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -297,7 +298,7 @@ func TestFlatGroupsAreThoseThatGroupCounted(t *testing.T) {
 	}
 	d.Facts = map[string]float64{"groups": 4, "groups_flat": 3}
 	e := history.Epoch{Train: &history.Sample{}}
-	if e.Add("group", &d.Manifest, ""); e.Flat != 3 || e.Train.Groups != 4 {
+	if e.Add("group", funnel.Stage{Manifest: &d.Manifest}); e.Flat != 3 || e.Train.Groups != 4 {
 		t.Errorf("%d flat of %d", e.Flat, e.Train.Groups)
 	}
 }

@@ -77,7 +77,7 @@ func gaps(epochs []Epoch) (out []string) {
 
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
 	dir := run.Layout{Root: root}.Epoch(e)
-	epoch := Epoch{Epoch: e, Made: funnel.Epoch{Stages: map[string]funnel.Stage{}}}
+	epoch := Epoch{Epoch: e}
 	last, err := Last(ctx, dir, "score")
 	if err != nil {
 		return epoch, false, err
@@ -92,15 +92,14 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		if err != nil {
 			return epoch, found, err
 		}
-		switch epoch.Made.Stages[stage] = s; {
+		switch epoch.Add(stage, s); {
 		case d != nil:
-			epoch.Add(stage, s.Manifest, s.Digest)
 			if sample := samples[stage]; sample != nil { // of others the manifest is enough
 				*sample, err = sampleOf(ctx, d)
 			}
 			err = cmp.Or(err, epoch.read(ctx, stage, d))
 		case s.Manifest != nil:
-			if epoch.Add(stage, s.Manifest, s.Digest); stage == "rollout" {
+			if stage == "rollout" {
 				epoch.Time = s.Written
 			}
 		default:

@@ -19,23 +19,20 @@ import (
 // Add adds what the manifest of a finished stage says: all but what only its rows
 // have, such as bands and named rewards. The stages of an epoch are added in the order
 // of the data, those of its last scored extension, and of the validation first.
-// Everything that counts an epoch does it with Add, so that sums agree everywhere. The
-// digest is that of references to the dataset.
-func (e *Epoch) Add(stage string, m *manifest.Manifest, digest string) {
-	if e.Seconds == nil {
-		e.Seconds = map[string]float64{}
+// Everything that counts an epoch does it with Add, so that sums agree everywhere.
+func (e *Epoch) Add(stage string, made funnel.Stage) {
+	if e.Made.Stages == nil {
+		e.Made.Stages, e.Seconds, e.Datasets = map[string]funnel.Stage{}, map[string]float64{}, map[string]string{}
+	}
+	e.Made.Stages[stage] = made
+	m := made.Manifest
+	if m == nil {
+		return
 	}
 	for _, s := range m.Timings {
 		e.Seconds[stage] += s
 	}
-	if e.Datasets == nil {
-		e.Datasets = map[string]string{}
-	}
-	e.Datasets[stage] = digest
-	if e.Made.Stages == nil {
-		e.Made.Stages = map[string]funnel.Stage{}
-	}
-	e.Made.Stages[stage] = funnel.Stage{Manifest: m, Digest: digest}
+	e.Datasets[stage] = made.Digest
 	switch stage {
 	case "validation/rollout":
 		e.Cost.Add(m.Facts)

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
+	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -139,17 +139,16 @@ func (s *Server) current(ctx context.Context, found []*catalogue.Entry, known hi
 	return known, false, nil
 }
 
-// manifest returns a dataset's manifest and its digest, and when it was written, also of
-// a dataset that was pruned.
-func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (m *manifest.Manifest, digest string, written time.Time, err error) {
+// manifest returns what is known of a dataset, also of one that was pruned.
+func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (funnel.Stage, error) {
 	d, err := s.open(ctx, f)
 	if p := manifest.PrunedIn(err); p != nil {
-		return p.Manifest, p.Digest(), p.Written, nil
+		return funnel.Stage{Manifest: p.Manifest, Digest: p.Digest(), Written: p.Written}, nil
 	}
 	if err != nil {
-		return nil, "", written, err
+		return funnel.Stage{}, err
 	}
-	return &d.Manifest, d.Ref("", "").Digest, f.Written, nil
+	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: f.Written}, nil
 }
 
 // count returns what the manifests of an epoch say.
@@ -161,12 +160,12 @@ func (s *Server) count(ctx context.Context, found []*catalogue.Entry, epoch int)
 		if f == nil || !f.Complete {
 			continue
 		}
-		m, digest, written, err := s.manifest(ctx, f)
+		made, err := s.manifest(ctx, f)
 		if err != nil {
 			return e, err
 		}
 		if stage == "rollout" {
-			e.Time = written.UTC()
+			e.Time = made.Written.UTC()
 		}
 		if stage == "rollout" && extended {
 			dir := storage.Join(s.root, strings.TrimSuffix(f.Key, f.Stage))
@@ -174,7 +173,7 @@ func (s *Server) count(ctx context.Context, found []*catalogue.Entry, epoch int)
 				return e, err
 			}
 		}
-		e.Add(stage, m, digest)
+		e.Add(stage, made)
 	}
 	return e, nil
 }

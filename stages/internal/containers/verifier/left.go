@@ -78,9 +78,8 @@ func (b *Box) settle(ctx context.Context, keep func(left []string) error) (left 
 	} else if err := b.Stop(ctx, b.Name); err != nil {
 		return nil, nil, fmt.Errorf("ending what the agent left running: %w", err)
 	}
-	if n, err := b.tampered(ctx); err == nil {
-		notes["tampered"] = n
-	} else {
+	if notes["tampered"], err = b.tampered(ctx); err != nil {
+		delete(notes, "tampered")
 		b.warn(fmt.Errorf("no number of tampered programs: %w", err))
 	}
 	if b.keeps() {

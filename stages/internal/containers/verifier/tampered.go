@@ -46,7 +46,7 @@ func newTampered(t harbor.Task) (*tampered, error) {
 		}
 		text, err := regular.ReadFile(filepath.Join(t.TestsDir(), f.Name), readTest)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		for _, w := range word.FindAll(text, -1) {
 			c.words[path.Base(string(w))] = true
@@ -92,8 +92,5 @@ func (b *Box) tampered(ctx context.Context) (float64, error) {
 	if err == nil {
 		err = b.Changed(ctx, b.Name, c)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return float64(len(c.found)), nil
+	return float64(len(c.found)), err
 }

@@ -32,10 +32,9 @@ func (b *Box) Verify(ctx context.Context, keep func(left []string) error) (Verdi
 		return Verdict{}, err
 	}
 	v, err := b.Judge(ctx, left)
-	switch {
-	case err == nil:
+	if err == nil {
 		maps.Copy(v.Rewards, notes)
-	case len(left) > 0:
+	} else if len(left) > 0 {
 		err = fmt.Errorf("%w; if the task asks for a running program, use --keep-processes", err)
 	}
 	return v, err
@@ -89,11 +88,9 @@ func (b *Box) Judge(ctx context.Context, left []string) (v Verdict, err error) {
 
 // verdict returns the rewards that tests left.
 func verdict(rewards map[string]float64) (v Verdict) {
-	if total, ok := rewards[harbor.Total]; ok {
-		v.Reward = &total
-	} else if len(rewards) == 1 {
-		for _, only := range rewards {
-			v.Reward = &only
+	for name, n := range rewards {
+		if name == harbor.Total || len(rewards) == 1 {
+			v.Reward = &n
 		}
 	}
 	delete(rewards, "tampered") // it is said here, see settle

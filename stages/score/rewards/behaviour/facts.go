@@ -149,14 +149,15 @@ func (a *attempt) copiedPrompt() (float64, string) {
 
 func (a *attempt) copiedReference() (float64, string) {
 	field, err := a.Field(a.Reference)
+	reference := ""
+	if err == nil {
+		reference, err = score.FieldText(field)
+	}
 	if err != nil {
 		return 0, err.Error()
 	}
-	reference, err := score.FieldText(field)
-	if answer := words(a.Answer); err == nil && answer == words(reference) && answer != "  " {
+	if answer := words(a.Answer); answer == words(reference) && answer != "  " {
 		return number[strings.Contains(words(a.prompt), answer)], a.cut
-	} else if err != nil {
-		return 0, err.Error()
 	}
 	return 0, ""
 }
