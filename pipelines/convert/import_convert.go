@@ -13,6 +13,7 @@ import (
 // convert converts the records of a batch.
 func (o *ImportOptions) convert(b *batch, h *hasher, account *importers.Account) {
 	b.parsed = make([]parsed, len(b.records))
+	free := make([]row, len(b.records)) // most records have one item
 	for i, r := range b.records {
 		p := &b.parsed[i]
 		p.Record = r
@@ -20,7 +21,11 @@ func (o *ImportOptions) convert(b *batch, h *hasher, account *importers.Account)
 		if p.fresh = account.Add(p.Data, p.Err == nil); p.Err != nil {
 			continue
 		}
-		p.rows = make([]row, len(p.Items))
+		n := len(p.Items)
+		if n > len(free) {
+			free = make([]row, n)
+		}
+		p.rows, free = free[:n:n], free[n:]
 		if p.Err = o.rows(p, h, o.Files[b.file].URI); p.Err != nil {
 			p.rows = nil
 		}

@@ -91,7 +91,9 @@ func said(role string, content []byte) []byte {
 	return append(append(fmt.Appendf(nil, `{"role":%q,"content":`, role), content...), '}')
 }
 
-func elements(list []byte) [][]byte { return slices.Collect(jsontext.Elements(list)) }
+func elements(list []byte) [][]byte {
+	return slices.AppendSeq(make([][]byte, 0, 4), jsontext.Elements(list)) // most lists are short
+}
 
 // same reports whether messages are equal, whatever the order of their members.
 func same(a, b []byte) bool {
