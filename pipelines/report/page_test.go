@@ -207,6 +207,14 @@ func TestPageOfLongMessages(t *testing.T) {
 	if n := strings.Count(page, `<div id="t`); n != 40 {
 		t.Errorf("%d trajectories, want 40", n)
 	}
+	if n := strings.Count(page, "Outline of 2 messages"); n != 40 || strings.Contains(page, `id="outline"`) {
+		t.Errorf("%d outlines, want 40 without an id that several have", n)
+	}
+	for _, part := range []string{`href="#t1-m0"`, `href="#t40-m1"`, ` id="t1-m0"`, ` id="t40-m1"`, "<dt>Question</dt>", "<dt>Reward</dt>"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page lacks %s", part)
+		}
+	}
 }
 
 func TestPageOfLongErrors(t *testing.T) {

@@ -30,7 +30,7 @@ func (m *Manifest) Encode() []byte {
 		is    bool
 		value any
 	}{{"gates", len(m.Gates) > 0, m.Gates}, {"timings", len(m.Timings) > 0, m.Timings},
-		{"run", m.Run != (Run{}), m.Run}, {"compacted", m.Compacted != nil, m.Compacted}} {
+		{"run", m.Run != (Run{}), m.Run}, {"written", !m.Written.IsZero(), m.Written}, {"compacted", m.Compacted != nil, m.Compacted}} {
 		if f.is {
 			field(f.name, indented(f.value))
 		}
@@ -87,7 +87,7 @@ func decodeAs(format, place string, data []byte) (*Manifest, error) {
 		return nil, fault.Invalid(place, "", err, "not a manifest")
 	}
 	m.raw = m.other["dataset"]
-	for _, known := range []string{"format", "dataset", "gates", "timings", "run", "compacted"} {
+	for _, known := range []string{"format", "dataset", "gates", "timings", "run", "written", "compacted"} {
 		delete(m.other, known)
 	}
 	return &m, m.check(place)

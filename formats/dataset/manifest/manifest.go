@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/schema"
@@ -31,6 +32,7 @@ type Manifest struct {
 	Gates   []GateResult       `json:"gates,omitempty"`
 	Timings map[string]float64 `json:"timings,omitempty"` // seconds, summed over shards; volatile
 	Run     Run                `json:"run,omitzero"`
+	Written time.Time          `json:"written,omitzero"` // when the last shard was complete; volatile; zero if an earlier version wrote it
 
 	Compacted *Compacted `json:"compacted,omitempty"` // where the rows are now, if it was compacted
 

@@ -27,6 +27,9 @@ func Merge(all []Record) Manifest {
 		m.Failures = sum(m.Failures, r.Failures)
 		m.Facts = sum(m.Facts, r.Facts)
 		m.Timings = sum(m.Timings, r.Timings)
+		if r.Written.After(m.Written) {
+			m.Written = r.Written
+		}
 		m.Tables = maps.Clone(m.Tables)
 		for name, t := range r.Tables {
 			own := m.Tables[name]

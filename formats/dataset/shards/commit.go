@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -262,13 +263,14 @@ func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
 
 // record returns the record of a shard whose tables are finished.
 func (s *Shard) record(o Outcome) manifest.Record {
-	r := manifest.Record{Shard: s.shard, Manifest: manifest.Manifest{Format: manifest.Format, Timings: o.Timings, Run: s.spec.Run, Content: manifest.Content{
-		Kind: s.spec.Kind, Schema: schema.Version, Stage: s.spec.Stage, Version: s.spec.Version,
-		Identity: s.build.Identity, Shards: s.build.Of, Base: s.spec.Base, Columns: s.spec.Columns,
-		Inputs: s.spec.Inputs, Params: s.spec.Params,
-		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
-		State: s.secrets.Settings().JSON(o.State),
-	}}}
+	r := manifest.Record{Shard: s.shard, Manifest: manifest.Manifest{Format: manifest.Format, Timings: o.Timings, Run: s.spec.Run,
+		Written: time.Now().UTC().Truncate(time.Second), Content: manifest.Content{
+			Kind: s.spec.Kind, Schema: schema.Version, Stage: s.spec.Stage, Version: s.spec.Version,
+			Identity: s.build.Identity, Shards: s.build.Of, Base: s.spec.Base, Columns: s.spec.Columns,
+			Inputs: s.spec.Inputs, Params: s.spec.Params,
+			Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
+			State: s.secrets.Settings().JSON(o.State),
+		}}}
 	for _, g := range s.spec.Gates {
 		r.Gates = append(r.Gates, manifest.GateResult{Gate: g})
 	}

@@ -191,11 +191,14 @@ func find(ctx context.Context, uri string) (*dataset.Dataset, funnel.Stage, erro
 func (e *Epoch) read(ctx context.Context, stage string, d *dataset.Dataset) (err error) {
 	switch stage {
 	case "rollout", "validation/score":
+		if e.Time = d.Written; !e.Time.IsZero() {
+			return nil
+		}
 		bucket, err := storage.Open(ctx, d.URI())
 		if err != nil {
 			return err
 		}
-		o, err := bucket.Stat(ctx, manifest.FileName)
+		o, err := bucket.Stat(ctx, manifest.FileName) // of a version that noted no time
 		e.Time = o.ModTime.UTC()
 		return err
 	case "curate":

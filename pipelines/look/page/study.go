@@ -49,6 +49,19 @@ type Sampled struct {
 	leftOutAfter int // the index of the message after which these were
 }
 
+// Outline returns the outline of the messages that are shown.
+func (v *Sampled) Outline() []OutlineItem {
+	var shown []model.Place
+	for _, m := range v.Messages {
+		shown = append(shown, m.Place)
+	}
+	out := OutlineOf(v.Row, shown, StepRewards(v.Row))
+	for i := range out {
+		out[i].Anchor = v.Anchor + "-"
+	}
+	return out
+}
+
 // LeftOutBefore reports whether messages were left out before the i-th that is shown.
 func (v *Sampled) LeftOutBefore(i int) bool { return v.LeftOut > 0 && i == v.leftOutAfter }
 

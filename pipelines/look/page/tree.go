@@ -49,6 +49,7 @@ func BranchesOf(t *formats.Trajectory, places []model.Place, url func(at int) st
 
 // OutlineItem is a message in the outline of a conversation.
 type OutlineItem struct {
+	Anchor        string // what precedes its number in the id of the message: that of the trajectory, on a page of several
 	Number, Depth int
 	Role, Tool    string   // Tool: the tools that it calls, or whose result it is
 	Tokens        int      // sampled

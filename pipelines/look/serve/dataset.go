@@ -3,10 +3,10 @@ package serve
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -15,6 +15,9 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/history"
+	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/show"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 type datasetModel struct {
@@ -24,7 +27,13 @@ type datasetModel struct {
 	Receipt *receipts.Receipt
 	HasRows bool // has trajectories, of its own or of its base
 	Inputs  []input
+	View    show.View
+	Tiles   []history.Tile
+	SumURL  string // of the page that reads all rows, if this one does not
 }
+
+// maxSummed is how many rows a dataset's page reads unless it is asked to.
+const maxSummed = 200_000
 
 // input is a dataset that another was made from.
 type input struct {
@@ -55,16 +64,37 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 	for _, ref := range d.Inputs {
 		m.Inputs = append(m.Inputs, input{ref, s.datasets.Input(f.Key, ref)})
 	}
-	return m, nil
+	sum := m.HasRows && (d.Rows <= maxSummed || r.FormValue("all") != "")
+	if m.HasRows && !sum {
+		m.SumURL = page.Link("d", f.Key) + "?all=1"
+	}
+	m.View, err = s.views.Of(fmt.Sprint(d.Ref("", "").Digest, sum), func() (show.View, error) { return show.Describe(r.Context(), d, sum) })
+	if err == nil && sum {
+		m.tiles(m.View.Summary)
+	}
+	return m, err
 }
 
-// asJSON returns a parameter or a figure as JSON.
-func asJSON(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
+// tiles adds the means of the columns that all lists show.
+func (m *datasetModel) tiles(s *show.Summary) {
+	for _, t := range []struct {
+		name string
+		of   show.Spread
+	}{{"Reward", s.Reward}, {"Advantage", s.Advantage}, {"Sampled tokens", s.Sampled}, {"Prompt tokens", s.Prompt}} {
+		if t.of.Count > 0 {
+			value, rest, _ := strings.Cut(t.of.String(), ", ")
+			m.Tiles = append(m.Tiles, history.Tile{Name: t.name, Value: value, Note: fmt.Sprintf("%s; %s of %s rows have one", rest,
+				text.Thousands(t.of.Count), text.Thousands(m.Dataset.Rows))})
+		}
 	}
-	return string(text)
+}
+
+// asJSON returns a parameter as JSON, and a figure with six digits.
+func asJSON(value any) string {
+	if v, is := value.(float64); is {
+		return text.Exact(&v)
+	}
+	return text.JSON(value)
 }
 
 // find returns the dataset that a request names.

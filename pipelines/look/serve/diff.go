@@ -17,8 +17,11 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
-// maxMovers is the number of trajectories of a diff that are shown.
-const maxMovers = 25
+// How many trajectories of a diff are read, and in how many rows they are shown.
+const (
+	maxMovers = 400
+	maxRows   = 25
+)
 
 // diffModel is the page of what changed between two datasets of scores.
 type diffModel struct {
@@ -37,6 +40,7 @@ type mover struct {
 	diff.Mover
 	URL   string
 	Moved []string // components, with both values
+	Same  []Crumb  // further trajectories with the same rewards and answer
 }
 
 func (s *Server) diffPage(r *http.Request) (any, error) {
@@ -119,7 +123,16 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		return err
 	}
 	for _, v := range m.Diff.Movers {
-		m.Movers = append(m.Movers, mover{v, page.Link("d", m.B, "t", v.TrajectoryID), moved(&v, m.Diff.Changes)})
+		next := mover{v, page.Link("d", m.B, "t", v.TrajectoryID), moved(&v, m.Diff.Changes), nil}
+		at := slices.IndexFunc(m.Movers, func(o mover) bool {
+			return o.A == v.A && o.B == v.B && o.Answer == v.Answer && slices.Equal(o.Moved, next.Moved)
+		})
+		switch {
+		case at >= 0:
+			m.Movers[at].Same = append(m.Movers[at].Same, Crumb{fmt.Sprintf("%s #%d", text.Name(v.ExampleID), v.Generation), next.URL})
+		case len(m.Movers) < maxRows:
+			m.Movers = append(m.Movers, next)
+		}
 	}
 	for _, c := range m.Diff.Changes {
 		m.Names = append(m.Names, c.Name)

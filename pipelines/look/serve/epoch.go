@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/receipts"
@@ -21,6 +22,7 @@ type epochModel struct {
 	Frame
 	history.Epoch
 	Datasets   []*catalogue.Entry
+	Written    map[string]time.Time // by key: when the datasets were complete, and the submission ended, if it is known
 	Tiles      []history.Tile
 	Components []history.Tile
 	Problems   []string
@@ -107,6 +109,7 @@ func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *c
 // read adds what the datasets that are counted hold beyond their counts.
 func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*catalogue.Entry) error {
 	of := map[*catalogue.Entry]*dataset.Dataset{}
+	m.Written = map[string]time.Time{}
 	for _, f := range m.Datasets {
 		if !f.Complete {
 			continue
@@ -116,7 +119,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 			m.Problems = append(m.Problems, err.Error())
 			continue
 		}
-		of[f] = d
+		of[f], m.Written[f.Key] = d, d.Written
 		for _, g := range d.Gates {
 			if g.Refused {
 				m.Problems = append(m.Problems, fmt.Sprintf("%s: gate %s refused it (value %.4g)", f.Stage, g.Name, g.Value))
@@ -141,6 +144,8 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 	if f := stages["submit"]; f != nil && f.Receipt {
 		if m.Receipt, err = history.ReadReceipt(ctx, f.URI); err != nil {
 			m.Problems = append(m.Problems, err.Error())
+		} else if m.Receipt != nil && m.Receipt.FinishedAt != nil {
+			m.Written[f.Key] = *m.Receipt.FinishedAt
 		}
 	}
 	m.Epoch.Receipt = m.Receipt

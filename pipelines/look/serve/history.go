@@ -148,7 +148,11 @@ func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (funnel.Stage
 	if err != nil {
 		return funnel.Stage{}, err
 	}
-	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: f.Written}, nil
+	written := d.Written
+	if written.IsZero() {
+		written = f.Written
+	}
+	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: written}, nil
 }
 
 // count returns what the manifests of an epoch say.

@@ -39,6 +39,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/plot"
 	"github.com/rollmill/rollmill/pipelines/look/query"
+	"github.com/rollmill/rollmill/pipelines/look/show"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -62,6 +63,7 @@ type Server struct {
 	openings  *kept.Values[found[*dataset.Dataset]]      // by key and time
 	stops     *kept.Values[[]page.Counted]               // by the digest of a rollout
 	lists     *kept.Values[[]*history.GroupList]         // by the digest of groups
+	views     *kept.Values[show.View]                    // by the digest of a dataset
 	tasks     *kept.Values[[]string]                     // of two rollouts, by their digests
 	figures   *kept.Values[plot.FigureView]              // by the report of their run
 	journals  *kept.Values[*live.Journal]                // by key
@@ -81,7 +83,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		token: rand.Text(), static: page.Embedded(),
 		histories: kept.New[found[map[int]history.Epoch]](128), epochs: kept.New[history.Epoch](1 << 17),
-		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]page.Counted](256), tasks: kept.New[[]string](256),
+		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]page.Counted](256), tasks: kept.New[[]string](256), views: kept.New[show.View](256),
 		lists: kept.New[[]*history.GroupList](256), figures: kept.New[plot.FigureView](8), journals: kept.New[*live.Journal](4),
 		snapshots: kept.New[*dataset.Dataset](maxSnapshots)}
 	s.snapshots.Dropped = remove

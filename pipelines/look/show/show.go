@@ -46,26 +46,29 @@ type View struct {
 
 // Show reads the dataset at a URI, even if a gate refused it.
 func Show(ctx context.Context, uri string, o Options) (View, error) {
-	v := View{Table: o.Table, First: o.First}
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
+	if err != nil {
+		return View{}, err
+	}
+	v, err := Describe(ctx, d, o.Summary)
 	if err != nil {
 		return v, err
 	}
-	v.URI, v.Manifest = d.URI(), d.Manifest
+	v.Table, v.First = o.Table, o.First
 	err = eachSelected(ctx, d, o, func(row Row) error {
 		v.Rows = append(v.Rows, row)
 		return nil
 	})
-	if err != nil {
-		return v, err
-	}
+	return v, err
+}
+
+// Describe reads what there is to say of a dataset besides single rows.
+func Describe(ctx context.Context, d *dataset.Dataset, summary bool) (v View, err error) {
+	v.URI, v.Manifest = d.URI(), d.Manifest
 	if v.Groups, err = groupSizes(ctx, d); err != nil {
 		return v, err
 	}
-	if v.Columns, err = d.ColumnNames(ctx); err != nil {
-		return v, err
-	}
-	if o.Summary {
+	if v.Columns, err = d.ColumnNames(ctx); err == nil && summary {
 		v.Summary, err = summarized(ctx, d)
 	}
 	return v, err

@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -39,6 +40,14 @@ type Bin struct {
 	From  float64 `json:"from"`
 	To    float64 `json:"to"`
 	Count int64   `json:"count"`
+}
+
+// Name returns the value of a bin, or its ends.
+func (b Bin) Name() string {
+	if b.To == b.From {
+		return fmt.Sprintf("%.3g", b.From)
+	}
+	return fmt.Sprintf("%.3g to %.3g", b.From, b.To)
 }
 
 // maxBins is the number of lines of a histogram.

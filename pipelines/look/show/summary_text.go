@@ -95,11 +95,7 @@ func (v View) rewards(p *text.Layout) {
 		maxCount = max(maxCount, b.Count)
 	}
 	for _, b := range s.Reward.Bins {
-		name := fmt.Sprintf("%.3g", b.From)
-		if b.To != b.From {
-			name += fmt.Sprintf(" to %.3g", b.To)
-		}
-		p.Field("", "%-18s %s %d", name, bar(b.Count, maxCount), b.Count)
+		p.Field("", "%-18s %s %d", b.Name(), bar(b.Count, maxCount), b.Count)
 	}
 	if s.Advantage.Count > 0 {
 		p.Field("advantage", "%s; %d of %d rows have one", s.Advantage, s.Advantage.Count, v.Manifest.Rows)
