@@ -198,13 +198,8 @@ func (e *example) of(name string) []*float64 {
 }
 
 func (e *example) mean(name string) (float64, bool) {
-	var known []float64
-	for _, v := range e.of(name) {
-		if v != nil {
-			known = append(known, *v)
-		}
-	}
-	return mean(known), len(known) > 0
+	values := known(e.of(name))
+	return mean(values), len(values) > 0
 }
 
 // parts compares the named rewards and the slices, and corrects their p for how many they are.
@@ -258,10 +253,8 @@ func compare(pairs []pair, name string, o MeasureOptions) Paired {
 	var as, bs []float64
 	lowest := math.Inf(1)
 	for _, p := range pairs {
-		for _, v := range slices.Concat(p.a.of(name), p.b.of(name)) {
-			if v != nil {
-				lowest = min(lowest, *v)
-			}
+		for _, v := range known(slices.Concat(p.a.of(name), p.b.of(name))) {
+			lowest = min(lowest, v)
 		}
 	}
 	for _, p := range pairs {

@@ -71,12 +71,7 @@ func figures(examples []*example, o MeasureOptions) Figures {
 	var all, means, shares, within []float64
 	solved, tokens, micros := 0, int64(0), int64(0)
 	for _, e := range examples {
-		var rewards []float64
-		for _, r := range e.rewards {
-			if r != nil {
-				rewards = append(rewards, *r)
-			}
-		}
+		rewards := known(e.rewards)
 		f.Trajectories += len(e.rewards)
 		f.Failed += e.failed
 		f.Unscored += len(e.rewards) - len(rewards) - e.failed

@@ -34,6 +34,16 @@ func estimate(values []float64, confidence, lowest, highest float64) *Estimate {
 	return e
 }
 
+// known returns the values that are not null.
+func known(values []*float64) (out []float64) {
+	for _, v := range values {
+		if v != nil {
+			out = append(out, *v)
+		}
+	}
+	return out
+}
+
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

@@ -4,6 +4,7 @@
 package paired
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -31,12 +32,7 @@ func (s Sample) source(example int, purpose byte) *rand.PCG {
 	return rand.NewPCG(s.Seed, h.Sum64()^uint64(purpose)<<56)
 }
 
-func (s Sample) draws() int {
-	if s.Draws > 0 {
-		return s.Draws
-	}
-	return Resamples
-}
+func (s Sample) draws() int { return cmp.Or(s.Draws, Resamples) }
 
 // poisson has the probabilities that a draw from Poisson's distribution of mean 1 is at most
 // 0, 1, 2, ..., in units of 2^-64.
@@ -96,37 +92,33 @@ func (s Sample) P() float64 {
 		}
 	}
 	least := math.Abs(sum) - 1e-12*rounding
-	if 1<<min(len(at), 30) <= s.draws() {
-		far := 0
-		for signs := range 1 << len(at) {
-			sum := 0.0
-			for k, i := range at {
-				sum += s.Differences[i] * float64(1-signs>>k&1*2)
-			}
-			if math.Abs(sum) >= least {
-				far++
-			}
-		}
-		return float64(far) / float64(int(1)<<len(at))
-	}
 	sums := make([]float64, s.draws())
-	for _, i := range at {
+	all := 1<<min(len(at), 30) <= len(sums)
+	if all {
+		sums = sums[:1<<len(at)]
+	}
+	for k, i := range at {
 		random, signs := s.source(i, 2), uint64(0)
 		for b := range sums {
-			if b%64 == 0 {
+			if all {
+				signs = uint64(b >> k)
+			} else if b%64 == 0 {
 				signs = random.Uint64()
 			}
 			sums[b] += s.Differences[i] * float64(1-int(signs&1)*2)
 			signs >>= 1
 		}
 	}
-	far := 1
+	far := 0
 	for _, sum := range sums {
 		if math.Abs(sum) >= least {
 			far++
 		}
 	}
-	return float64(far) / float64(len(sums)+1)
+	if all {
+		return float64(far) / float64(len(sums))
+	}
+	return float64(far+1) / float64(len(sums)+1)
 }
 
 // McNemar is the two-sided p of the exact test of McNemar, of examples that only one of two
@@ -147,12 +139,7 @@ func Holm(ps []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if ps[i] < ps[j] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(ps[i], ps[j]) })
 	out, least := make([]float64, len(ps)), 0.0
 	for rank, i := range order {
 		least = max(least, min(1, ps[i]*float64(len(ps)-rank)))
