@@ -21,7 +21,7 @@ BENCH  ?= runs/bench
 GB     ?= 1
 ROUNDS ?= 3
 
-.PHONY: all help build install release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/merge bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
+.PHONY: all help build install release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/merge bench/export bench/view bench/remote bench/recorder bench/gateway bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
 all: build
 
 # Prints the targets and their ## comments, below the ##@ headings.
@@ -276,6 +276,15 @@ bench/remote: ## read a part with large row groups from a distant store, compare
 
 bench/recorder: ## call an engine directly, through a proxy that copies, and through the recorder
 	$(GO) test ./stages/rollout/recorder -run '^$$' -bench AddedLatency -count $(ROUNDS) | python3 testdata/bench/gobench.py 'the recorder adds to a call of 2,000 tokens' 'at most 1' added-ms
+
+# RATES are in calls a second, SECONDS long each in every one of ROUNDS. LITELLM is the words that start LiteLLM's proxy but for
+# its port, which is then called at up to 20 a second.
+RATES   ?= 50,200,1000
+SECONDS ?= 5
+LITELLM ?=
+bench/gateway: build $(BENCH)/bench ## call an engine directly, through Bifrost's Go core with a file, and through a rollout (RATES=50,200,1000)
+	cd testdata/bench/gateway && GOFLAGS=-trimpath $(GO) build -o $(abspath $(BENCH))/bifrost .
+	$(BENCH)/bench gateway $(BENCH)/bifrost bin/rollmill $(BENCH)/gateway $(RATES) $(SECONDS) $(ROUNDS) $(LITELLM)
 
 # A store that takes 30 ms for each request: the seal of 1,000 shards, and an hour's journal.
 SEALED   ?= 1000

@@ -27,24 +27,23 @@ type job struct {
 }
 
 // attempt makes a trajectory. ok is false when ctx ended first: then there is
-// nothing to keep. trace is the traceback of one that failed, if there is one.
-func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, trace string, ok bool) {
+// nothing to keep. trace is the traceback of one that failed, if there is one. The row is not on the stack, which
+// thousands of attempts that wait have each.
+func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t *formats.Trajectory, trace string, ok bool) {
 	o := &r.opts
-	t = o.row(e, j.generation, j.fork)
-	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
+	t = o.newRow(e, j)
 	if !o.asksEngine() {
-		t, ok = r.stored(ctx, t, r.newAttempt(&t, e, ""))
-		return t, "", ok
+		return t, "", r.stored(ctx, t, r.newAttempt(t, e, ""))
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
-	resume, err := r.resume(ctx, &t)
+	resume, err := r.resume(ctx, t)
 	if err != nil {
 		r.stop(err)
 		return t, "", false
 	}
 	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), resume)
-	result, err := r.ask(session.Context(), r.newAttempt(&t, e, session.BaseURL()))
+	result, err := r.ask(session.Context(), r.newAttempt(t, e, session.BaseURL()))
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
 	record := session.End()
 	t.FinishedAt = o.Clock().UnixMicro()
@@ -55,13 +54,20 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		r.stop(noRoom(cmp.Or(err, error(syscall.EMFILE))))
 		return t, "", false
 	}
-	r.fill(&t, record)
-	o.conclude(&t, result, err, record, timedOut)
+	r.fill(t, record)
+	o.conclude(t, result, err, record, timedOut)
 	if t.Status == outcomes.StatusFailed && ctx.Err() != nil {
 		return t, "", false // an agent may hide that the end of the run cut its call off
 	}
-	fit(&t)
+	fit(t)
 	return t, agents.TraceOf(err), true
+}
+
+// newRow returns the row of an attempt that begins.
+func (o *Options) newRow(e formats.Example, j job) *formats.Trajectory {
+	t := o.row(e, j.generation, j.fork)
+	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
+	return &t
 }
 
 // newAttempt returns what an agent gets to make a trajectory; baseURL is "" if it asks no model.
@@ -149,24 +155,24 @@ func noRoom(err error) error {
 }
 
 // stored takes over a row that was made before. t has the new attempt's ids.
-func (r *runner) stored(ctx context.Context, t formats.Trajectory, a agents.Attempt) (formats.Trajectory, bool) {
+func (r *runner) stored(ctx context.Context, t *formats.Trajectory, a agents.Attempt) bool {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	old, err := r.opts.agent.Stored(limited, a)
 	var failure *agents.Failure
 	switch {
 	case ctx.Err() != nil:
-		return t, false
+		return false
 	case err != nil && limited.Err() != nil:
-		Fail(&t, outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
+		Fail(t, outcomes.StopTimeout, outcomes.FailTimeout, errTimeout.Error())
 	case agents.Exhausted(err):
 		r.stop(noRoom(err))
-		return t, false
+		return false
 	case err != nil && !errors.As(err, &failure):
 		r.stop(err) // the input is damaged or cannot be read: no trajectory failed
-		return t, false
+		return false
 	case err != nil:
-		Fail(&t, outcomes.StopError, failure.Class, err.Error())
+		Fail(t, outcomes.StopError, failure.Class, err.Error())
 	default:
 		if r.opts.pays() {
 			r.spending.Add(int64(old.PromptTokens), int64(old.CompletionTokens))
@@ -175,10 +181,10 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, a agents.Atte
 		old.Generation, old.Example, old.Attempts, old.StartedAt = t.Generation, t.Example, t.Attempts, t.StartedAt
 		old.Reward, old.Rewards, old.ShapedRewards, old.GroupID = nil, nil, nil, ""
 		old.Advantage, old.Advantages, old.Losses = nil, nil, nil
-		t = old
-		fit(&t)
+		*t = old
+		fit(t)
 	}
 	t.FinishedAt = r.opts.Clock().UnixMicro()
 	t.SetPayloadDigest()
-	return t, true
+	return true
 }

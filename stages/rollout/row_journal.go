@@ -46,16 +46,12 @@ func (k *keeper[T]) close() error {
 // a while for more, unless there is enough for a segment, or no more to come.
 func (k *keeper[T]) run(ctx context.Context) {
 	defer close(k.done)
-	segments, hurry, written := make(chan []T), make(chan struct{}), make(chan struct{})
+	segments, hurry, written, began := make(chan []T), make(chan struct{}), make(chan struct{}), time.Now()
 	go func() {
 		defer close(written)
-		for n := 1; ; n++ {
-			rows, more := <-segments
-			if !more {
-				return
-			}
+		for rows := range segments {
 			select {
-			case <-time.After(k.append(ctx, n, rows)):
+			case <-time.After(k.pause(k.append(ctx, rows), time.Since(began))):
 			case <-hurry:
 			}
 		}
@@ -90,17 +86,16 @@ func (k *keeper[T]) run(ctx context.Context) {
 	<-written
 }
 
-// pause returns the wait before the next segment, after n segments of which the
-// last took this long to write. It is short at first, so that a killed short
-// run loses little. At most a third of the time is spent waiting for the store,
-// and a long run writes one segment per k.every.
-func (k *keeper[T]) pause(n int, took time.Duration) time.Duration {
-	return min(k.every, max(2*took, time.Duration(n)*2*time.Millisecond))
+// pause returns the wait before the next segment, after one that took this long to write, when the
+// keeper has run this long. It is short at first: a killed run loses at most a quarter of its time. At most a third
+// of the time is spent waiting for the store, and a long run writes one segment per k.every.
+func (k *keeper[T]) pause(took, ran time.Duration) time.Duration {
+	return min(k.every, max(2*took, ran/4))
 }
 
-// append writes the nth segment and returns how long to wait for the next one. It waits at most a minute
+// append writes a segment and returns how long that took. It waits at most a minute
 // for a store that hangs; the process may be ending.
-func (k *keeper[T]) append(ctx context.Context, n int, rows []T) (pause time.Duration) {
+func (k *keeper[T]) append(ctx context.Context, rows []T) (took time.Duration) {
 	if k.err != nil {
 		return 0
 	}
@@ -110,7 +105,7 @@ func (k *keeper[T]) append(ctx context.Context, n int, rows []T) (pause time.Dur
 	if k.err = k.journal.Append(ctx, rows); k.err != nil {
 		k.failed(k.err)
 	}
-	return k.pause(n, time.Since(began))
+	return time.Since(began)
 }
 
 // Weight returns about how many bytes a row takes.

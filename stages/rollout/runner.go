@@ -172,18 +172,23 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	redact(ctx, &t)
+	return r.ended(ctx, t, trace)
+}
+
+// ended keeps a finished trajectory, if it may be kept already.
+func (r *runner) ended(ctx context.Context, t *formats.Trajectory, trace string) (bool, error) {
+	redact(ctx, t)
 	if t.Status == outcomes.StatusFailed {
 		if trace != "" {
 			if err := r.failures.Keep(ctx, t.Error, trace); err != nil {
 				return false, fmt.Errorf("rollout: keeping a traceback: %w", err)
 			}
 		}
-		r.warnings.Failed(r.opts.Logger(), &t)
+		r.warnings.Failed(r.opts.Logger(), t)
 		r.meter.Failed(t.FailureClass)
 	}
 	r.meter.Add(1)
-	rows, err := r.guard.Ended(ctx, t)
+	rows, err := r.guard.Ended(ctx, *t)
 	r.keep(rows)
 	return true, err
 }

@@ -10,6 +10,7 @@
 //	bench scan SCORES     statistics and advantages of every group, summed
 //	bench remove URI      everything at URI, gone
 //	bench plot JSONL SVG  time and memory of each stage against rows
+//	bench gateway BIFROST ROLLMILL FOLDER RATES SECONDS ROUNDS [WORDS...]  calls through Bifrost's core, a rollout, and the proxy that WORDS start
 //	bench credit JSONL SVG  rewards against epochs, as testdata/credit/run.py measured them
 //
 // The same arguments give the same rows.
@@ -64,6 +65,10 @@ func run(ctx context.Context, args []string) error {
 		return scan(ctx, args[1])
 	case len(args) == 2 && args[0] == "remove":
 		return remove(ctx, args[1])
+	case len(args) == 1 && args[0] == "engine":
+		return serveEngine()
+	case len(args) >= 7 && args[0] == "gateway":
+		return gateways(ctx, args[1:])
 	case len(args) == 3 && args[0] == "plot":
 		return draws(args[1], args[2])
 	case len(args) == 3 && args[0] == "credit":

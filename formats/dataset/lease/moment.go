@@ -1,23 +1,8 @@
 package lease
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"time"
 )
-
-// uptime also advances while the machine sleeps, if the system has such a clock.
-func uptime() time.Duration {
-	data, err := os.ReadFile("/proc/uptime")
-	if err == nil {
-		first, _, _ := bytes.Cut(data, []byte(" "))
-		if seconds, err := strconv.ParseFloat(string(first), 64); err == nil {
-			return time.Duration(seconds * float64(time.Second))
-		}
-	}
-	return time.Since(processBegan)
-}
 
 var processBegan = time.Now()
 
