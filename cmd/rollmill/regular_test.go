@@ -21,7 +21,6 @@ var irregular = map[string]string{
 	"pipelines/starter create":                    "creates a file that does not exist",
 	"stages/plugin readFile":                      "pipes too; it waits neither long nor past its context",
 	"formats/dataset/lease started":               "the kernel's",
-	"formats/dataset/lease uptime":                "the kernel's",
 	"stages/internal/process killOnce":            "the kernel's",
 	"stages/internal/process noEnviron":           "the kernel's",
 	"stages/internal/process readWhole":           "the kernel's",
