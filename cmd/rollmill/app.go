@@ -45,7 +45,7 @@ func app() *cli.App {
 		Guides:    folder(guideFiles, "doc/guides"),
 		Schemas:   folder(schemaFiles, "doc/schemas"),
 		Licences:  licences,
-		Shared:    []string{"run", "root", "metrics-file"},
+		Shared:    []string{"run", "root", "metrics-file", "prices"},
 		Overlay:   cli.Overlay{Name: settings.Validation, Settings: func() plugin.Settings { return &settings.OnlyValidation{} }},
 		Variables: givenVariables,
 		Keys:      keyVariables,

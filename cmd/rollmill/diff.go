@@ -61,6 +61,7 @@ type diffSettings struct {
 	Desc        bool
 	Epochs      settings.EpochRange
 	Scores      []string
+	Measure     eval.MeasureOptions
 }
 
 func (o *diffSettings) Declare(d *plugin.Declarer) {
@@ -77,6 +78,7 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, or the first `N` by --sort, and `N` examples that flipped")
 	declareSort(d, &o.Sort, &o.Desc, "the changed rows", "how much they changed")
 	declareSolved(d, &o.Solved)
+	settings.DeclarePrices(d, &o.Measure.Prices)
 	d.Heading(plugin.Output)
 	d.String(&o.Plot, "plot", "draw the comparison into this `FILE`: SVG if its name ends in .svg, otherwise PNG")
 }
@@ -88,6 +90,9 @@ func declareSort(d *plugin.Declarer, sort *string, desc *bool, rows, otherwise s
 }
 
 func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
+	if o.B != "" && o.Scores == nil {
+		o.Root = "" // of the config file, for other commands
+	}
 	switch run := o.Root != ""; {
 	case run && (len(o.Scores) != 2 || o.A+o.B != ""):
 		return cli.Usagef("--score score --score strict", "--root takes two times --score, and no other datasets")
@@ -119,7 +124,7 @@ func (o *diffSettings) policies(ctx context.Context, s *cli.Session, failed erro
 	if !evals || o.Root != "" || o.Reward != "" || o.Plot != "" || o.Sort != "" {
 		return failed
 	}
-	return printComparison(ctx, s, o.A, o.B, eval.MeasureOptions{Solved: o.Solved, Where: o.Where})
+	return printComparison(ctx, s, o.A, o.B, eval.MeasureOptions{Solved: o.Solved, Where: o.Where, Prices: o.Measure.Prices})
 }
 
 func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {

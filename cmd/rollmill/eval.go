@@ -69,6 +69,7 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Measure.Where, "where", "measure only trajectories for which `EXPRESSION` is true, as in show --where")
 	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
 	d.String(&c.Against, "against", "compare with the scores, or the eval, at this `URI`, example by example").Common()
+	settings.DeclarePrices(d, &c.Measure.Prices)
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.RunPlace)
 	d.Heading(plugin.Output)

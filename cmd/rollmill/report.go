@@ -43,11 +43,13 @@ type reportSettings struct {
 	settings.RunPlace
 	Out             string
 	NoFiles, Funnel bool
+	Report          report.Options
 	settings.Monitored
 }
 
 func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
+	settings.DeclarePrices(d, &o.Report.Prices)
 	d.Heading(plugin.Output)
 	d.String(&o.Out, "out", "write the files at this `URI`").DefaultShown("the root").WrittenToRows()
 	d.Bool(&o.NoFiles, "no-files", "only print, and write no files")
@@ -60,7 +62,7 @@ func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	if err != nil {
 		return err
 	}
-	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles, Page: true})
+	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles, Page: true, Prices: o.Report.Prices})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/cmd/rollmill/settings"
-	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/serve"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -45,16 +44,13 @@ type viewSettings struct {
 	settings.RunPlace
 	Listen string
 	Open   bool
-	Prices history.Prices
+	Serve  serve.Options
 }
 
 func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
 	d.Heading(plugin.Execution)
-	d.Float(&o.Prices.Prompt, "price-prompt",
-		"show what a run or a rollout under way costs, at this `PRICE` of a million prompt tokens").DefaultShown("not shown")
-	d.Float(&o.Prices.Completion, "price-completion",
-		"charge this `PRICE` for a million completion tokens").DefaultShown("not shown")
+	settings.DeclarePrices(d, &o.Serve.Prices)
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")
 }
@@ -69,7 +65,7 @@ func runView(ctx context.Context, s *cli.Session, o *viewSettings) error {
 	}
 	debug.SetGCPercent(viewGarbage)
 	_, root := o.Both()
-	server, err := serve.New(ctx, serve.Options{Root: root, Prices: o.Prices, Log: s.Logger()})
+	server, err := serve.New(ctx, serve.Options{Root: root, Prices: o.Serve.Prices, Log: s.Logger()})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
@@ -102,4 +103,5 @@ func (w *writer) count(t *formats.Trajectory) {
 	facts["completion_tokens"] += float64(t.CompletionTokens)
 	facts["sampled_tokens"] += float64(t.SampledTokens)
 	facts["calls"] += float64(len(t.Calls))
+	prices.Count(facts, t)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/paired"
 	"github.com/rollmill/rollmill/storage"
@@ -31,13 +32,14 @@ type Comparison struct {
 
 // Side is one of the policies.
 type Side struct {
-	Scores       string   `json:"scores"`
-	Model        string   `json:"model,omitempty"`
-	Trajectories int      `json:"trajectories"`
-	Failed       int      `json:"failed"`
-	Unscored     int      `json:"unscored"`
-	Missing      []string `json:"missing"`   // examples that only the other side attempted
-	NoReward     []string `json:"no_reward"` // examples whose attempts here have no reward, though the other side's have
+	Scores       string       `json:"scores"`
+	Model        string       `json:"model,omitempty"`
+	Trajectories int          `json:"trajectories"`
+	Failed       int          `json:"failed"`
+	Unscored     int          `json:"unscored"`
+	Money        *prices.Cost `json:"money,omitempty"` // of all attempts and their scores; null without prices
+	Missing      []string     `json:"missing"`         // examples that only the other side attempted
+	NoReward     []string     `json:"no_reward"`       // examples whose attempts here have no reward, though the other side's have
 }
 
 // Paired is the difference of a reward over the examples that have one on both sides.
@@ -140,11 +142,11 @@ func sameQuestion(ctx context.Context, a, b *dataset.Dataset) error {
 }
 
 func (s *Side) read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) (map[string]*example, error) {
-	examples, models, err := read(ctx, d, o)
+	examples, models, money, err := read(ctx, d, o)
 	if err != nil {
 		return nil, err
 	}
-	s.Scores, s.Model, s.Missing, s.NoReward = d.URI(), strings.Join(models, ","), []string{}, []string{}
+	s.Scores, s.Model, s.Missing, s.NoReward, s.Money = d.URI(), strings.Join(models, ","), []string{}, []string{}, money
 	out := map[string]*example{}
 	for _, e := range examples {
 		if out[e.id] != nil {

@@ -64,6 +64,9 @@ func (s *Side) writeText(w io.Writer, name string) {
 		fmt.Fprintf(w, " (%s)", s.Model)
 	}
 	fmt.Fprintf(w, ": %s, %d failed, %d without a reward\n", plural.Of(s.Trajectories, "trajectory"), s.Failed, s.Unscored)
+	if total, parts := s.Money.Text(); total != "" {
+		fmt.Fprintf(w, "\tcost of all %s: %s\n", total, parts)
+	}
 	for _, l := range []struct {
 		what string
 		ids  []string

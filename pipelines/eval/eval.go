@@ -36,6 +36,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -62,6 +63,7 @@ type MeasureOptions struct {
 	Where         string   // only trajectories for which this expression is true; "": all
 	FailuresCount bool     // trajectories without a reward count as unsolved in pass@k and solved
 	AcceptGates   []string
+	Prices        prices.Table
 }
 
 // Validate checks the options before any model call.

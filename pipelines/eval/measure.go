@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages"
@@ -26,6 +27,7 @@ type Result struct {
 	ByExample []ExampleFigures   `json:"by_example"`        // in the order of the scores
 	Rewards   map[string]Figures `json:"rewards,omitempty"` // by named reward, without pass@k
 	Slices    []Slice            `json:"slices,omitempty"`
+	Money     *prices.Cost       `json:"money,omitempty"`  // of all attempts and their scores; null without prices
 	Stages    []stages.Report    `json:"stages,omitempty"` // of rollout and score, if they were run
 }
 
@@ -47,13 +49,13 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	examples, models, err := read(ctx, d, o)
+	examples, models, money, err := read(ctx, d, o)
 	if err != nil {
 		return nil, err
 	}
 	o.K = o.ks(examples)
 	r := &Result{Scores: d.URI(), Model: strings.Join(models, ","), Solved: o.Solved, Confidence: o.Confidence,
-		Figures: figures(examples, o), ByExample: []ExampleFigures{}, Rewards: named(examples, o)}
+		Figures: figures(examples, o), ByExample: []ExampleFigures{}, Rewards: named(examples, o), Money: money}
 	for _, e := range examples {
 		r.ByExample = append(r.ByExample, e.figures(o))
 	}
@@ -80,8 +82,12 @@ type example struct {
 }
 
 // read groups trajectories by example and epoch, and collects the models that
-// answered.
-func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
+// answered, and what all that was attempted and scored cost.
+func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example, []string, *prices.Cost, error) {
+	base, err := d.OpenBase(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	columns := []string{"example_id", "epoch", "forked_from", "fork_call", "reward", "rewards.name", "rewards.value", "failure",
 		"model", "prompt_tokens", "completion_tokens", "started_at", "finished_at"}
 	if len(o.Slices) > 0 {
@@ -90,7 +96,7 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 	var out []*example
 	models := map[string]bool{}
 	all := query.Rows(ctx, d, query.Query{Where: o.Where}, columns...)
-	err := dataset.GroupsOf(all, (*query.Row).Group, func(rows []query.Row) error {
+	err = dataset.GroupsOf(all, (*query.Row).Group, func(rows []query.Row) error {
 		e := &example{id: rows[0].ExampleID, epoch: int(rows[0].Epoch), named: map[string][]*float64{}}
 		for i := range rows {
 			r := &rows[i]
@@ -117,7 +123,7 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 		}
 		return nil
 	})
-	return out, slices.Sorted(maps.Keys(models)), err
+	return out, slices.Sorted(maps.Keys(models)), o.Prices.Cost(prices.Facts{"rollout": base.Facts, "score": d.Facts}), err
 }
 
 func clone(v *float64) *float64 {

@@ -33,6 +33,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	if r.TokensPerSolve != nil {
 		fmt.Fprintf(out, "for one solved\t%.0f tokens, %.3g s\n", *r.TokensPerSolve, *r.SecondsPerSolve)
 	}
+	if total, parts := r.Money.Text(); total != "" {
+		fmt.Fprintf(out, "cost of all\t%s: %s\n", total, parts)
+	}
 	for _, p := range r.PassAtK {
 		fmt.Fprintf(out, "pass@%d\t%s", p.K, p.text())
 		if p.LeftOut > 0 {

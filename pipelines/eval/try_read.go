@@ -30,7 +30,7 @@ func (r *TryResult) read(ctx context.Context, uri string, o TryOptions) error {
 		if err != nil {
 			return err
 		}
-		r.add(t, o.Rollout.Budget)
+		r.add(t, o.Rollout.Budget.Of(t.Model))
 	}
 	err = advantages.EachGroup(ctx, d, func(g *formats.GroupStats, t training.Training) {
 		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,

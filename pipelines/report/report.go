@@ -40,7 +40,8 @@ type Options struct {
 	NoFiles bool
 	// Page also writes report.html and the histograms. They take a second reading of
 	// the light columns of all epochs.
-	Page bool
+	Page   bool
+	Prices history.Prices // of the calls
 	// Known are epochs of an earlier report; they are not read again.
 	Known []history.Epoch
 }
@@ -55,6 +56,7 @@ func Make(ctx context.Context, o Options) (history.Run, error) {
 		run.Advice = []string{"no finished rollout of epoch " + strings.Join(run.Gaps, ", ") +
 			": the report is of the other epochs"}
 	}
+	run.Price(o.Prices)
 	run.Advice = append(run.Advice, history.Advice(run.Epochs)...)
 	if len(o.Known) == 0 {
 		changed, err := history.AdviseTasks(ctx, o.Root, run.Epochs)
@@ -154,7 +156,7 @@ func pageFiles(ctx context.Context, root string, run history.Run) ([]plot.File, 
 
 // page returns the page of the run, whose trajectories are read later.
 func (s *study) page(run history.Run, figures []plot.FigureView) page.Run {
-	p := page.RunOf(run, history.Prices{}.Of)
+	p := page.RunOf(run)
 	p.Root, p.Notes, p.Figures, p.Study = storage.Redact(run.Root), run.Advice, figures, &s.Study
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {

@@ -76,7 +76,8 @@ func (o Options) Again(ctx context.Context, e int, policy *receipts.Policy, done
 		if n == 1 {
 			shards = before.Shards // an extended dataset has one, and the cost of all
 		}
-		left, ok := o.Rollout.Budget.Left(shards, before.Facts)
+		model, _ := before.Params["model"].(string)
+		left, ok := o.Rollout.Budget.Of(model).Left(shards, before.Facts)
 		if !ok {
 			o.Logger().Warn("the budget is spent, so the epoch is not refilled any more; a larger one goes on", "epoch", e, "rounds", n-1,
 				"of", o.Refill.Rounds, "groups kept", d.Facts["groups_kept"], "planned", d.Tables[schema.TablePlan].Rows)

@@ -38,6 +38,8 @@ type Setting struct {
 
 	Prompt bool // its text is for a model: rows hold it as it is, so it may contain any address and no variable
 
+	Entry any // the JSON schema of each value of an Object; nil for any
+
 	Owner *Owner // the plug-in that it belongs to; nil for the command's own
 
 	first, whole, last bool // see Parse

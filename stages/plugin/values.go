@@ -16,16 +16,12 @@ var errKeyValue = errors.New("write it as KEY=VALUE")
 // Objects declares KEY=VALUE texts with typed values, parsed as YAML. The field
 // is nil until one is given.
 func (d *Declarer) Objects(p *map[string]any, name, help string) *Setting {
-	return d.keyValues(Object, name, help, func() any { return *p }, func(list [][2]string) error {
-		*p = nil
-		for _, kv := range list {
-			if *p == nil {
-				*p = map[string]any{}
-			}
-			(*p)[kv[0]] = typed(kv[1])
-		}
-		return nil
-	})
+	return Entries(d, p, name, help, func(all map[string]any) (map[string]any, error) { return all, nil })
+}
+
+// Entries declares a field that parse makes of KEY=VALUE texts with typed values.
+func Entries[T any](d *Declarer, p *T, name, help string, parse func(map[string]any) (T, error)) *Setting {
+	return pairs(d, p, Object, name, help, func(all map[string]any, key, value string) { all[key] = typed(value) }, parse)
 }
 
 // typed returns the YAML value of a text, or the text itself.
@@ -40,63 +36,45 @@ func typed(text string) any {
 // Into declares KEY=VALUE texts that fill the fields of a struct by their yaml
 // tags. Unknown keys are left to the struct's own reading.
 func Into[T any](d *Declarer, p *T, name, help string) *Setting {
-	s := d.add(name, help, Object, func() any { return *p }, func(texts []string) error {
+	return Entries(d, p, name, help, func(all map[string]any) (T, error) {
 		out := *p
-		for _, text := range texts {
-			key, value, err := keyValue(text)
-			if err != nil {
-				return err
-			}
-			data, err := yaml.Dump(map[string]any{key: typed(value)})
-			if err == nil {
-				err = yaml.Load(data, &out)
-			}
-			if err != nil {
-				return fmt.Errorf("%q: %w", text, err)
-			}
+		data, err := yaml.Dump(all)
+		if err == nil {
+			err = yaml.Load(data, &out)
 		}
-		*p = out
-		return nil
+		return out, err
 	})
-	s.Repeats = true
-	return s
 }
 
 // KeyValues declares NAME=VALUE texts. The field is nil until one is given.
 func (d *Declarer) KeyValues(p *map[string]string, name, help string) *Setting {
-	return d.keyValues(Text, name, help, func() any { return *p }, func(list [][2]string) error {
-		out := map[string]string{}
-		for _, kv := range list {
-			out[kv[0]] = kv[1]
-		}
-		*p = out
-		return nil
-	})
+	return pairs(d, p, Text, name, help, func(all map[string]string, key, value string) { all[key] = value },
+		func(all map[string]string) (map[string]string, error) { return all, nil })
 }
 
 // Lists declares NAME=VALUE texts in which a name may have several values.
 func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
-	return d.keyValues(Text, name, help, func() any { return *p }, func(list [][2]string) error {
-		out := map[string][]string{}
-		for _, kv := range list {
-			out[kv[0]] = append(out[kv[0]], kv[1])
-		}
-		*p = out
-		return nil
-	})
+	return pairs(d, p, Text, name, help, func(all map[string][]string, key, value string) { all[key] = append(all[key], value) },
+		func(all map[string][]string) (map[string][]string, error) { return all, nil })
 }
 
-func (d *Declarer) keyValues(t Type, name, help string, get func() any, keep func([][2]string) error) *Setting {
-	s := d.add(name, help, t, get, func(texts []string) error {
-		var list [][2]string
+// pairs declares KEY=VALUE texts that add puts into a map, of which parse makes the field.
+func pairs[V, T any](d *Declarer, p *T, t Type, name, help string, add func(all map[string]V, key, value string),
+	parse func(map[string]V) (T, error)) *Setting {
+	s := d.add(name, help, t, func() any { return *p }, func(texts []string) error {
+		all := map[string]V{}
 		for _, text := range texts {
 			key, value, err := keyValue(text)
 			if err != nil {
 				return err
 			}
-			list = append(list, [2]string{key, value})
+			add(all, key, value)
 		}
-		return keep(list)
+		parsed, err := parse(all)
+		if err == nil {
+			*p = parsed
+		}
+		return err
 	})
 	s.Repeats = true
 	return s

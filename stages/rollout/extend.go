@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -174,8 +176,10 @@ func (b *base) task(ctx context.Context, w *writer, task int, added []formats.Tr
 func (b *base) rest(ctx context.Context, w *writer) error {
 	w.outcome.Facts[factAdded] += 0 // is present even when nothing was added
 	if w.o.Out.Shard.Of().Index == 0 {
-		for name := range payloadFacts(&formats.Trajectory{}) {
-			w.outcome.Facts[name] += b.d.Facts[name] // rows without payload do not have it
+		for name, n := range b.d.Facts {
+			if _, own := payloadFacts(&formats.Trajectory{})[name]; own || strings.HasPrefix(name, prices.Prefix) {
+				w.outcome.Facts[name] += n // rows without payload do not have it
+			}
 		}
 	}
 	if err := b.task(ctx, w, b.tasks.Len(), nil); err != nil {

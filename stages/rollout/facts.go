@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
@@ -52,6 +53,7 @@ const (
 // payloadFacts returns a row's facts; a row without its payload has none.
 func payloadFacts(t *formats.Trajectory) map[string]float64 {
 	facts := map[string]float64{factCalls: float64(len(t.Calls)), factFailedCalls: 0, factAlternatives: 0}
+	prices.Count(facts, t)
 	for i := range t.Candidates {
 		if t.Candidates[i].Reason != "" {
 			facts[factAlternatives]++

@@ -132,6 +132,7 @@ func (o Options) defaults() Options {
 			o.Endpoints = []string{o.Policy.URL}
 		}
 	}
+	o.Budget = o.Budget.Of(o.Model)
 	if o.Extra == nil {
 		o.Extra = apis.DefaultExtra
 	}

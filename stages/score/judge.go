@@ -3,9 +3,11 @@ package score
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
@@ -54,12 +56,12 @@ type Store interface {
 
 // Ledger counts the cost of judges and stops them at a budget. It is safe for concurrent use.
 type Ledger struct {
-	PromptPrice     float64 // per million tokens, in any currency
-	CompletionPrice float64
-	BudgetTokens    int64   // 0: no limit
-	BudgetMoney     float64 // 0: no limit
+	Prices       prices.Table
+	BudgetTokens int64   // 0: no limit
+	BudgetMoney  float64 // 0: no limit
 
 	mu       sync.Mutex
+	used     map[string]float64 // facts by model
 	spent    Spent
 	reserved Spent
 }
@@ -81,9 +83,10 @@ func (l *Ledger) Spent() Spent {
 	return l.spent
 }
 
-func (l *Ledger) priced(prompt, completion int64) Spent {
+func (l *Ledger) priced(model string, prompt, completion int64) Spent {
+	p, _ := l.Prices.Of(model)
 	return Spent{Calls: 1, PromptTokens: prompt, CompletionTokens: completion,
-		Cost: (float64(float64(prompt)*l.PromptPrice) + float64(float64(completion)*l.CompletionPrice)) / 1e6}
+		Cost: (float64(float64(prompt)*p.Input) + float64(float64(completion)*p.Output)) / 1e6}
 }
 
 func (s *Spent) add(o Spent, sign int64) {
@@ -95,13 +98,16 @@ func (s *Spent) add(o Spent, sign int64) {
 
 // Reserve sets tokens aside for a question that may cost so many, or returns an error of kind
 // budget: earlier answers are in the store. Settle must be called with the actual cost.
-func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completion int64), err error) {
+func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(prompt, completion int64), err error) {
 	if l == nil {
 		return func(int64, int64) {}, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	guess := l.priced(prompt, completion)
+	guess := l.priced(model, prompt, completion)
+	if _, priced := l.Prices.Of(model); l.BudgetMoney > 0 && !priced {
+		return nil, usage("add it to prices in the config file", "a budget of money, and no price for the judge %q", model)
+	}
 	sum := l.spent
 	sum.add(l.reserved, 1)
 	sum.add(guess, 1)
@@ -121,16 +127,18 @@ func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completi
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.reserved.add(guess, -1)
-		l.spent.add(l.priced(prompt, completion), 1)
+		l.spent.add(l.priced(model, prompt, completion), 1)
+		l.used = prices.Call(l.used, model, prompt, completion, 0)
 	}, nil
 }
 
 // Hit counts a question whose answer was stored.
-func (l *Ledger) Hit() {
+func (l *Ledger) Hit(model string) {
 	if l != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.spent.Known++
+		l.used = prices.Call(l.used, model, 0, 0, 0)
 	}
 }
 
@@ -139,15 +147,21 @@ func (s Spent) since(before Spent) stages.Spend {
 		CompletionTokens: s.CompletionTokens - before.CompletionTokens, Cost: s.Cost - before.Cost}
 }
 
-// facts returns what a shard spent, for its record.
-func (s Spent) facts(before Spent) map[string]float64 {
+// facts returns what a shard spent, for its record, and forgets what was used of each model.
+func (l *Ledger) facts(before Spent) map[string]float64 {
+	s := l.Spent()
 	if s == before {
 		return nil
 	}
-	return map[string]float64{
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	facts := map[string]float64{
 		"judge.calls": float64(s.Calls - before.Calls), "judge.known": float64(s.Known - before.Known),
 		"judge.prompt_tokens":     float64(s.PromptTokens - before.PromptTokens),
 		"judge.completion_tokens": float64(s.CompletionTokens - before.CompletionTokens),
 		"judge.cost":              s.Cost - before.Cost,
 	}
+	maps.Copy(facts, l.used)
+	l.used = nil
+	return facts
 }

@@ -112,7 +112,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 		}
 	}
 	outcome := p.tally.outcome()
-	maps.Copy(outcome.Facts, o.Judging.Ledger.Spent().facts(spent))
+	maps.Copy(outcome.Facts, o.Judging.Ledger.facts(spent))
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
 	outcome.State, err = json.Marshal(state{append(in.carriedExcept(o.Rewards), rewards.specs()...)})
 	return outcome, err

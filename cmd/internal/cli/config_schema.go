@@ -76,6 +76,9 @@ func (o *option) valueSchema() node {
 		names := strings.Join(each(o.Choices, regexp.QuoteMeta), "|")
 		one = either(node{"enum": o.Choices}, node{"type": []string{"string", "null"}, "pattern": "^(" + names + ") *:"})
 	}
+	if o.Entry != nil {
+		one = either(node{"type": []string{"object", "null"}, "additionalProperties": o.Entry}, node{"type": "string", "pattern": "^[^=]+="})
+	}
 	value := one
 	if o.Repeats {
 		value = node{"anyOf": []node{one, {"type": "array", "items": one}}}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -78,7 +79,7 @@ func (p *parser) is(key string, property func(*option) bool) bool {
 func (p *parser) top(root *yaml.Node) error {
 	return p.each(root, func(key, value *yaml.Node) error {
 		if key.Value == "" || p.schema[key.Value] == nil {
-			if value.Kind == yaml.MappingNode {
+			if value.Kind == yaml.MappingNode && !slices.Contains(p.app.Shared, key.Value) {
 				return p.app.checkKey(p.At(key), key.Value, "", p.schema)
 			}
 			return p.add("", key, value)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -29,7 +30,8 @@ type Judge struct {
 	Concurrency                  int
 	BudgetTokens                 int64
 	BudgetMoney                  float64
-	PromptPrice, CompletionPrice float64
+	PromptPrice, CompletionPrice float64      // of all judges, instead of Prices
+	Prices                       prices.Table // by model
 }
 
 func (j *Judge) Declare(d *plugin.Declarer) {
@@ -44,19 +46,28 @@ func (j *Judge) Declare(d *plugin.Declarer) {
 		DefaultShown("no limit")
 	d.Float(&j.BudgetMoney, "judge-budget-money",
 		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").DefaultShown("no limit")
+	DeclarePrices(d, &j.Prices)
 	d.Float(&j.PromptPrice, "judge-prompt-price", "charge `MONEY` for a million prompt tokens")
 	d.Float(&j.CompletionPrice, "judge-completion-price", "charge `MONEY` for a million completion tokens")
+}
+
+// DeclarePrices declares a table of prices.
+func DeclarePrices(d *plugin.Declarer, t *prices.Table) {
+	plugin.Entries(d, t, "prices", prices.Help, prices.Parse).DefaultShown("no prices").Entry = prices.Schema
 }
 
 // Open returns the client of the judges, and the cache of judges, teachers and verifiers; out is
 // the URI of the scores.
 func (j *Judge) Open(ctx context.Context, out string, rewards []score.Spec) (score.Judging, error) {
+	if j.PromptPrice != 0 || j.CompletionPrice != 0 {
+		j.Prices = prices.Table{"*": {Input: j.PromptPrice, Output: j.CompletionPrice}}
+	}
 	switch {
 	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name || s.Kind == harbor.Kind.Name }):
 		return score.Judging{}, nil
 	case j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0:
 		return score.Judging{}, cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")
-	case j.BudgetMoney > 0 && j.PromptPrice == 0 && j.CompletionPrice == 0:
+	case j.BudgetMoney > 0 && len(j.Prices) == 0:
 		return score.Judging{}, cli.Usagef("give --judge-prompt-price and --judge-completion-price",
 			"--judge-budget-money without prices")
 	}
@@ -66,8 +77,7 @@ func (j *Judge) Open(ctx context.Context, out string, rewards []score.Spec) (sco
 		return score.Judging{}, err
 	}
 	judging := score.Judging{Store: judgeStore{b}, Concurrency: j.Concurrency,
-		Ledger: &score.Ledger{PromptPrice: j.PromptPrice, CompletionPrice: j.CompletionPrice, BudgetTokens: j.BudgetTokens,
-			BudgetMoney: j.BudgetMoney}}
+		Ledger: &score.Ledger{Prices: j.Prices, BudgetTokens: j.BudgetTokens, BudgetMoney: j.BudgetMoney}}
 	if j.URL != "" {
 		judging.Asker = asker{openai.Judge{URL: j.URL, Key: j.Key}}
 	}

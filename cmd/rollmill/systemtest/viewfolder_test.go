@@ -79,9 +79,9 @@ func TestViewListsRuns(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, answer.StatusCode, status)
 		}
 	}
-	priced := startView(t, folder, "--price-prompt", "1000", "--price-completion", "1000")
+	priced := startView(t, folder, "--prices", `*={"input":1000,"output":1000}`)
 	priced.has("/", "cost ")
-	priced.has("/r/first", "<dt>Cost</dt>", "at the given prices")
+	priced.has("/r/first", "<dt>Cost</dt>", "rollout ")
 	one := startView(t, filepath.Join(folder, "rollout")) // a run of its own is no list
 	one.has("/", `href="/e/0"`)
 	if page := one.page("/runs"); strings.Count(page, `name="run"`) != 1 {

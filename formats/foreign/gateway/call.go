@@ -79,7 +79,7 @@ func (c *call) item() importers.Item {
 func addAnswer(d *importers.Draft, c *call, q *apis.Request, a *completion.Answer,
 	made formats.Call) *completion.Failure {
 	a.Describe(&made)
-	if !a.Usage.Known && made.Target {
+	if !a.Usage.Known {
 		completion.Note(&made, formats.NoUsage)
 	}
 	slices.SortStableFunc(a.Choices, func(x, y *completion.Choice) int { return cmp.Compare(x.Index, y.Index) })

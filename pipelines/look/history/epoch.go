@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/run"
@@ -22,13 +23,14 @@ import (
 // Everything that counts an epoch does it with Add, so that sums agree everywhere.
 func (e *Epoch) Add(stage string, made funnel.Stage) {
 	if e.Made.Stages == nil {
-		e.Made.Stages, e.Seconds, e.Datasets = map[string]funnel.Stage{}, map[string]float64{}, map[string]string{}
+		e.Made.Stages, e.Seconds, e.Datasets, e.Facts = map[string]funnel.Stage{}, map[string]float64{}, map[string]string{}, prices.Facts{}
 	}
 	e.Made.Stages[stage] = made
 	m := made.Manifest
 	if m == nil {
 		return
 	}
+	e.Facts[stage] = m.Facts
 	for _, s := range m.Timings {
 		e.Seconds[stage] += s
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/storage"
@@ -30,6 +31,7 @@ type Run struct {
 	Files  []string `json:"files,omitempty"` // URIs written
 	Advice []string `json:"advice,omitempty"`
 
+	Money  *prices.Cost  `json:"money,omitempty"` // null without prices
 	Funnel funnel.Funnel `json:"funnel"`
 }
 
@@ -53,6 +55,8 @@ type Epoch struct {
 	// the engine, in nats: the mean over trajectories; nil if the trainer gave none back
 	Apart *float64 `json:"trainer_above_engine,omitempty"`
 
+	Money *prices.Cost `json:"money,omitempty"` // null without prices
+
 	Made funnel.Epoch `json:"-"` // what its datasets count; none of an epoch that a report has
 	Took
 }
@@ -62,6 +66,7 @@ type Took struct {
 	Seconds  map[string]float64 `json:"seconds,omitempty"`  // by stage
 	Failures map[string]int64   `json:"failures,omitempty"` // of rollouts, by class
 	Cost     Cost               `json:"cost,omitzero"`
+	Facts    prices.Facts       `json:"facts,omitempty"`    // of the datasets, by stage
 	Datasets map[string]string  `json:"datasets,omitempty"` // digests by stage
 }
 
@@ -220,12 +225,17 @@ func (r Run) AddUp() (f funnel.Funnel) {
 	return f
 }
 
-// Prices are what a million tokens cost; 0 is not known.
-type Prices struct{ Prompt, Completion float64 }
+// Prices are those of models.
+type Prices = prices.Table
 
-// Of returns what calls cost.
-func (p Prices) Of(c Cost) float64 {
-	return (float64(c.PromptTokens)*p.Prompt + float64(c.CompletionTokens)*p.Completion) / 1e6
+// Price sets what the run and each epoch cost.
+func (r *Run) Price(t Prices) {
+	var all []prices.Facts
+	for i := range r.Epochs {
+		e := &r.Epochs[i]
+		e.Money, all = t.Cost(e.Facts), append(all, e.Facts)
+	}
+	r.Money = t.Cost(all...)
 }
 
 // File is the file in which the report keeps a Run, as --json prints it.

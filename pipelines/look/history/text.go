@@ -41,6 +41,9 @@ func (r Run) WriteTable(w io.Writer) error {
 	for _, e := range r.Epochs {
 		lines = append(lines, e.Handed()...)
 	}
+	if total, parts := r.Money.Text(); total != "" {
+		lines = append(lines, fmt.Sprintf("cost %s: %s", total, parts))
+	}
 	for _, line := range append(lines, r.Advice...) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

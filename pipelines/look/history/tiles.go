@@ -45,8 +45,8 @@ func (t Trend) Path() string {
 }
 
 // Tiles returns the figures that matter of a run: rewards now and since the first epoch,
-// what was kept and failed, and what it took. Without a price there is no cost.
-func Tiles(run Run, price func(Cost) float64) []Tile {
+// what was kept and failed, and what it took.
+func Tiles(run Run) []Tile {
 	var out []Tile
 	for name, of := range Sides {
 		if t, at := rewardTile(run.Epochs, name, of); at >= 0 {
@@ -57,7 +57,7 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 	out = append(out,
 		shareTile(run, "Kept", Kept, func(s *Sample) int64 { return s.Trajectories }),
 		shareTile(run, "Failed", Train, func(s *Sample) int64 { return s.Failed }))
-	var tokens, spent, seconds Trend
+	var tokens, seconds Trend
 	total := 0.0
 	trained := slices.ContainsFunc(run.Epochs, func(e Epoch) bool { return e.Train != nil })
 	for _, e := range run.Epochs {
@@ -65,7 +65,7 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 		if e.Train == nil && trained { // it only validated, which costs less
 			continue
 		}
-		tokens, spent = append(tokens, float64(e.Cost.Tokens())), append(spent, price(e.Cost))
+		tokens = append(tokens, float64(e.Cost.Tokens()))
 		seconds = append(seconds, e.Total())
 	}
 	cost := run.Cost()
@@ -73,8 +73,9 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 		out = append(out, Tile{"Tokens", text.Compact(cost.Tokens()),
 			text.Compact(cost.CompletionTokens) + " sampled, " + text.Thousands(cost.Calls) + " calls", tokens})
 	}
-	if spend := price(cost); spend > 0 {
-		out = append(out, Tile{"Cost", fmt.Sprintf("%.2f", spend), "at the given prices", spent})
+	if run.Money != nil {
+		total, parts := run.Money.Text()
+		out = append(out, Tile{"Cost", total, parts, nil})
 	}
 	return append(out, Tile{"Time", (time.Duration(math.Round(total)) * time.Second).String(), "all stages", seconds})
 }

@@ -180,7 +180,7 @@ func (j *journalled) add(a *Attempt) {
 const window = time.Minute
 
 // Tiles returns how far a rollout is, how fast it is, and what it used.
-func (j *Journal) Tiles(p history.Prices, now time.Time) []history.Tile {
+func (j *Journal) Tiles(table history.Prices, now time.Time) []history.Tile {
 	t := j.Totals()
 	rows, failed, prompt, completion := t.Rows, t.Failed, t.Prompt, t.Completion
 	total, all := int64(0), len(j.expected) == j.under.Shards
@@ -207,8 +207,8 @@ func (j *Journal) Tiles(p history.Prices, now time.Time) []history.Tile {
 	out = append(out, history.Tile{Name: "Failed", Value: text.Thousands(failed), Note: share},
 		history.Tile{Name: "Tokens", Value: text.Thousands(prompt + completion),
 			Note: fmt.Sprintf("%s prompt, %s completion", text.Thousands(prompt), text.Thousands(completion))})
-	if p != (history.Prices{}) {
-		spend := p.Of(history.Cost{PromptTokens: prompt, CompletionTokens: completion})
+	if p, all := table.Of(""); all { // the journal has no models
+		spend := (float64(prompt)*p.Input + float64(completion)*p.Output) / 1e6
 		out = append(out, history.Tile{Name: "Spend", Value: fmt.Sprintf("%.4f", spend), Note: "at the given prices"})
 	}
 	if j.under.Shards > 1 {

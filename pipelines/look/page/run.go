@@ -43,10 +43,10 @@ type Counted struct {
 }
 
 // RunOf returns what the figures of epochs say of their run, without a table of them.
-func RunOf(run history.Run, price func(history.Cost) float64) Run {
+func RunOf(run history.Run) Run {
 	out := Run{Root: run.Root, Funnel: run.Funnel}
 	if len(run.Epochs) > 0 {
-		out.Tiles, out.Components = history.Tiles(run, price), history.Components(run.Epochs)
+		out.Tiles, out.Components = history.Tiles(run), history.Components(run.Epochs)
 	}
 	failures, drops := map[string]int64{}, map[string]int64{}
 	for _, e := range run.Epochs {

@@ -75,7 +75,9 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	one := []history.Epoch{m.Epoch}
-	m.Tiles, m.Components = history.Tiles(history.Run{Epochs: one}, s.prices.Of), history.Components(one)
+	run := history.Run{Epochs: one}
+	run.Price(s.prices)
+	m.Tiles, m.Components = history.Tiles(run), history.Components(one)
 	m.Epoch.Epoch = e
 	if err := m.read(r.Context(), s, catalogue.Finished(all[e])); err != nil || e == 0 {
 		return m, err

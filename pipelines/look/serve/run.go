@@ -60,7 +60,8 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 func (m *runModel) fill(s *Server, l *catalogue.Listing, epochs []history.Epoch) error {
 	run := history.Run{Root: storage.Redact(storage.Join(s.root, l.Run)), Epochs: epochs}
 	run.Funnel = run.AddUp()
-	m.Run = page.RunOf(run, s.prices.Of)
+	run.Price(s.prices)
+	m.Run = page.RunOf(run)
 	if len(run.MeanRewards()) > 0 {
 		key, err := json.Marshal(run) // of another, the figure is drawn again
 		if err != nil {

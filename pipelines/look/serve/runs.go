@@ -41,7 +41,7 @@ type runRow struct {
 	Trend     history.Trend
 	Trained   int // epochs that a trainer completed
 	Tokens    int64
-	Spent     float64   // at the given prices
+	Spent     string    // at the given prices; "" without
 	When      time.Time // of the last file
 	Live      bool
 	damaged   []string
@@ -68,7 +68,7 @@ func (s *Server) runsPage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &runsModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(s.root), Priced: s.prices != history.Prices{}}
+	m := &runsModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(s.root), Priced: len(s.prices) > 0}
 	if !slices.Contains(l.Runs, "") { // which has them on its page
 		m.Others = l.Of("").Entries
 	}
@@ -108,8 +108,10 @@ func (s *Server) summary(ctx context.Context, l *catalogue.Listing) (runRow, err
 			epochsAre(len(f.left)), plural.Numbers(f.left)))
 	}
 	row.Live = slices.ContainsFunc(l.Entries, (*catalogue.Entry).Live)
-	cost := history.Run{Epochs: row.Epochs}.Cost()
-	row.Tokens, row.Spent = cost.Tokens(), s.prices.Of(cost)
+	run := history.Run{Epochs: row.Epochs}
+	run.Price(s.prices)
+	row.Tokens = run.Cost().Tokens()
+	row.Spent, _ = run.Money.Text()
 	for _, e := range row.Epochs {
 		if e.Receipt != nil && e.Receipt.State == receipts.JobCompleted {
 			row.Trained++

@@ -117,7 +117,7 @@ func sameTotals(t *testing.T, root string) (page string) {
 	}
 	r := reads(t, root)
 	page = r.get("/", http.StatusOK)
-	for _, tile := range history.Tiles(run, history.Prices{}.Of) {
+	for _, tile := range history.Tiles(run) {
 		if tile.Name == "Tokens" && !strings.Contains(page, tile.Note) {
 			t.Errorf("the run's page does not have %s %s", tile.Name, tile.Value)
 		}

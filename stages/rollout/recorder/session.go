@@ -287,7 +287,7 @@ func (s *Session) addAnswer(c *call, r *engines.Result) {
 			completion.Note(recorded, formats.AmbiguousCalls)
 		}
 	}
-	if c.target && !a.Usage.Known {
+	if !a.Usage.Known {
 		completion.Note(recorded, formats.NoUsage)
 	}
 	source, failure := a.KeepTokens()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
@@ -24,6 +25,8 @@ type Budget struct {
 	Money           float64 // in whatever the prices are in
 	PromptPrice     float64 // for a million tokens
 	CompletionPrice float64
+	Prices          prices.Table // by model, without PromptPrice and CompletionPrice
+	model           string
 	Time            time.Duration
 
 	// SkipRest writes trajectories that were not begun as skipped rows, so that
@@ -40,8 +43,18 @@ func (b *Budget) Declare(d *plugin.Declarer) {
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").DefaultShown("no limit")
 	d.Float(&b.PromptPrice, "price-prompt", "charge this `PRICE` for a million prompt tokens")
 	d.Float(&b.CompletionPrice, "price-completion", "charge this `PRICE` for a million completion tokens")
+	plugin.Entries(d, &b.Prices, "prices", prices.Help, prices.Parse).DefaultShown("no prices").Entry = prices.Schema
 	d.Bool(&b.SkipRest, "skip-rest",
 		"write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
+}
+
+// Of returns the budget of a rollout that samples a model, whose prices are charged for all calls unless others are set.
+func (b Budget) Of(model string) Budget {
+	if p, _ := b.Prices.Of(model); b.PromptPrice == 0 && b.CompletionPrice == 0 {
+		b.PromptPrice, b.CompletionPrice = p.Input, p.Output
+	}
+	b.model = model
+	return b
 }
 
 var ErrTimeSpent = errors.New("the time budget is spent")
@@ -52,7 +65,7 @@ func (b Budget) Check() error {
 		return agents.Usage("0 means no limit", "a budget or a price is negative")
 	case b.Money > 0 && b.PromptPrice == 0 && b.CompletionPrice == 0:
 		return agents.Usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5",
-			"a budget of money without prices")
+			"a budget of money without prices of %q", b.model)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
@@ -193,7 +194,7 @@ func TestRepeatsHaveToAgree(t *testing.T) {
 func TestTheBudgetStops(t *testing.T) {
 	for name, ledger := range map[string]*score.Ledger{
 		"tokens": {BudgetTokens: 1000},
-		"cost":   {BudgetMoney: 0.001, PromptPrice: 1, CompletionPrice: 1},
+		"cost":   {BudgetMoney: 0.001, Prices: prices.Table{"*": {Input: 1, Output: 1}}},
 	} {
 		s := judgetest.New(t)
 		j := s.Judging(ask)

@@ -163,7 +163,7 @@ func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message,
 			return err
 		}
 		if known && read(string(text)) == nil {
-			p.Ledger.Hit()
+			p.Ledger.Hit(p.Model)
 			return nil
 		}
 	}
@@ -205,7 +205,7 @@ func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	settle, err := p.Ledger.Reserve(prompt, p.MaxTokens)
+	settle, err := p.Ledger.Reserve(p.Model, prompt, p.MaxTokens)
 	if err != nil {
 		return "", err
 	}

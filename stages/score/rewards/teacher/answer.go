@@ -58,7 +58,7 @@ func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequenc
 			return nil, err
 		}
 		if known && json.Unmarshal(data, &out) == nil && len(out.Logprobs) == s.Tokens && len(out.TopIDs) == k*s.Tokens {
-			r.Judging.Ledger.Hit()
+			r.Judging.Ledger.Hit(r.Model)
 			return &out, nil
 		}
 	}
@@ -111,7 +111,7 @@ func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([
 		}
 	}
 	ids = append(append(ids, s.Prompt...), s.Response...)
-	settle, err := r.Judging.Ledger.Reserve(int64(len(ids)), 1)
+	settle, err := r.Judging.Ledger.Reserve(r.Model, int64(len(ids)), 1)
 	if err != nil {
 		return nil, err
 	}
