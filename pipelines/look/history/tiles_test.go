@@ -14,7 +14,7 @@ func TestTiles(t *testing.T) {
 		{Epoch: 14, Train: sample(0.75), Took: Took{Cost: took, Seconds: map[string]float64{"rollout": 9}}},
 		{Epoch: 15, Validation: sample(0.25), Took: Took{Cost: Cost{Calls: 1, CompletionTokens: 3}, Seconds: map[string]float64{"validation/rollout": 1}}}}
 	tiles := map[string]Tile{}
-	for _, tile := range Tiles(Run{Epochs: epochs}, Prices{}.Of) {
+	for _, tile := range Tiles(Run{Epochs: epochs}) {
 		tiles[strings.ReplaceAll(tile.Name, "\u00a0", " ")] = tile
 	}
 	if got := tiles["Training reward, epoch 14"]; got.Value != "0.7500" || !strings.Contains(got.Note, "+0.2500 since epoch") {
@@ -31,7 +31,7 @@ func TestTiles(t *testing.T) {
 	if tiles["Tokens"].Value != "1,803" || tiles["Time"].Value != "19s" {
 		t.Errorf("sums without the validation: %+v", tiles)
 	}
-	for _, tile := range Tiles(Run{Epochs: epochs[2:]}, Prices{}.Of) {
+	for _, tile := range Tiles(Run{Epochs: epochs[2:]}) {
 		if tile.Name == "Tokens" && len(tile.Trend) != 1 {
 			t.Errorf("a run that only validates has no trend: %+v", tile)
 		}
