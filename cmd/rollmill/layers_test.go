@@ -32,7 +32,7 @@ var layers = []struct{ packages, may string }{
 	{`stages`, `formats formats/decision formats/receipts formats/secret`},
 	{`stages/plugin/...`, `stages stages/plugin`},
 	{`stages/internal/containers/verifier`, `stages stages/internal/... formats formats/* formats/foreign/harbor`},
-	{`stages/internal/...`, `stages stages/internal/... formats/* -formats/dataset -formats/foreign`},
+	{`stages/internal/...`, `stages stages/internal/... formats formats/* -formats/dataset -formats/foreign`},
 	{`stages/backends/...`, `stages stages/plugin/... stages/internal/... stages/backends/... formats/... -formats/dataset/...`},
 	{`stages/submit/...`, `stages stages/plugin/... stages/internal/... stages/submit/... stages/backends formats/...`},
 	{`stages/{x}/...`, `stages stages/plugin/... stages/internal/... stages/{x}/... formats/...`},
