@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/journals"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -43,6 +44,8 @@ func compress(to io.Writer, archive io.Reader) error {
 	return errors.Join(err, out.Close())
 }
 
+const maxLine = 1 << 20 // bytes
+
 // Stored returns what was stored under a key, with the archive as it is compressed.
 func Stored(ctx context.Context, at journals.Place, key string) (w formats.Workspace, compressed io.ReadCloser, err error) {
 	src, err := at.Bucket.Open(ctx, at.Folder+key)
@@ -50,7 +53,7 @@ func Stored(ctx context.Context, at journals.Place, key string) (w formats.Works
 		return w, nil, err
 	}
 	in := bufio.NewReader(io.NewSectionReader(src, 0, src.Size()))
-	line, err := in.ReadBytes('\n')
+	line, err := jsontext.ReadLine(in, maxLine, errors.New("a workspace is described in too long a line"))
 	if err == nil {
 		err = json.Unmarshal(line, &w)
 	}
