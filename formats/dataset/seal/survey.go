@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -140,7 +141,7 @@ func (f *Folder) Abandon(ctx context.Context) error { return f.bucket.DeleteAll(
 // storage.ErrChanged if another process changed the manifest meanwhile.
 func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
 	m := *f.Manifest
-	m.Prune(manifest.Pruned{At: now.UTC().Truncate(time.Second), Rule: rule, Written: f.written})
+	m.Prune(manifest.Pruned{At: now.UTC().Truncate(time.Second), Rule: rule, Written: cmp.Or(m.Written, f.written)})
 	if err := f.bucket.Swap(ctx, manifest.FileName, f.now.Raw, m.Encode()); err != nil {
 		return err
 	}
