@@ -49,8 +49,8 @@ type reportSettings struct {
 
 func (o *reportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
-	settings.DeclarePrices(d, &o.Report.Prices)
 	d.Heading(plugin.Output)
+	settings.DeclarePrices(d, &o.Report.Prices)
 	d.String(&o.Out, "out", "write the files at this `URI`").DefaultShown("the root").WrittenToRows()
 	d.Bool(&o.NoFiles, "no-files", "only print, and write no files")
 	d.Bool(&o.Funnel, "funnel", "print the funnel instead of the table: what became of examples and attempts, step by step, and why")
