@@ -188,7 +188,13 @@ func compareGateways(ctx context.Context, bifrost, rollmill, folder string, rate
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends what is left
+	var started []*exec.Cmd
+	defer func() {
+		cancel()
+		for _, c := range started { // ends what is left
+			_ = c.Wait()
+		}
+	}()
 	start := func(name string, words ...string) (*exec.Cmd, error) {
 		log, err := os.Create(filepath.Join(folder, name+".log"))
 		if err != nil {
@@ -196,7 +202,11 @@ func compareGateways(ctx context.Context, bifrost, rollmill, folder string, rate
 		}
 		c := exec.CommandContext(ctx, words[0], words[1:]...)
 		c.Stdout, c.Stderr = log, log
-		return c, c.Start()
+		if err := c.Start(); err != nil {
+			return nil, err
+		}
+		started = append(started, c)
+		return c, nil
 	}
 	engine, err := startEngine(ctx)
 	if err != nil {
