@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,9 @@ func TestPossibleIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// reasonCount is a reason and how many rows it left out, as in "equal rewards (tie 3)".
+var reasonCount = regexp.MustCompile(`(\w+) (\d+)`)
 
 // possible is one batch of groups, a file each.
 type possible struct {
@@ -242,11 +246,9 @@ func (b *possible) written(base string) (written map[string]map[string]map[strin
 				if !none {
 					b.Fatal(stderr)
 				}
-				for part := range strings.SplitSeq(strings.TrimSpace(reasons), ", ") {
-					var reason string
-					var n int
-					fmt.Sscan(part, &reason, &n)
-					skipped[use][reason] += n
+				for _, part := range reasonCount.FindAllStringSubmatch(reasons, -1) {
+					n, _ := strconv.Atoi(part[2])
+					skipped[use][part[1]] += n
 				}
 				continue
 			}

@@ -48,7 +48,6 @@ A conversation shows each message with its tool calls, tokens and branches, and
 whether it trains. On a terminal, headings are bold (unless NO_COLOR is set) and
 long output goes through $PAGER, by default less -R.`,
 	Args:        "URI",
-	Folders:     true,
 	ArgSettings: []string{"in"},
 	Scans:       true,
 	Body: cli.With(func() *showSettings {

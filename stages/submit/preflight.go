@@ -72,7 +72,7 @@ func (s *session) preflight(ctx context.Context) error {
 	what := fmt.Sprintf("%s in what would be sent to %s (%s); the first: ", plural.Of(len(bad), "problem"), s.target.Backend,
 		strings.Join(reasons, ", "))
 	if len(bad) == 1 {
-		what = fmt.Sprintf("it cannot be sent to %s: ", s.target.Backend)
+		what = fmt.Sprintf("it cannot be sent to %s (%s): ", s.target.Backend, first.Reason)
 	}
 	hint := cmp.Or(first.Hint, "see the row with `rollmill show DATASET`, and drop such rows with curate")
 	return fault.Invalid(s.data.URI(), hint, nil, "%s%s%s", what, place(first), first.Detail)
