@@ -41,7 +41,7 @@ func Parse(entries map[string]any) (Table, error) {
 		bad := func(price *float64) bool { return price == nil || !(*price >= 0 && *price <= 1e9) }
 		if err != nil || len(p) != 3 || bad(p["input"]) || bad(p["output"]) || bad(p["cached"]) {
 			return nil, fmt.Errorf("%q: %v is no price: write {input: 0.5, output: 1.5, cached: 0.05}, numbers from 0 to 1e9; cached may be left out",
-				model, entry)
+				model, cmp.Or(string(data), fmt.Sprint(entry)))
 		}
 		for other := range entries {
 			if before, all := strings.CutSuffix(other, "*"); all && other != model && strings.HasSuffix(model, "*") && strings.HasPrefix(model, before) {

@@ -1,13 +1,13 @@
 package manifest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/excerpt"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -105,7 +105,7 @@ func keysOf[V any](a, b map[string]V) []string {
 
 // short returns a value for a message: JSON, cut when it is long.
 func short(v any) string {
-	data, err := json.Marshal(v)
+	data, err := jsontext.Append(nil, v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
