@@ -16,15 +16,18 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/dataset/workspaces"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
+	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -209,6 +212,26 @@ func TestWorkspacesOfForks(t *testing.T) {
 		if w, has := s.Of(row.TrajectoryID); has != (row.Generation < 2) || has && w.Key() != want.Key() {
 			t.Errorf("%s:%d, forked from %q: %v %+v", row.ExampleID, row.Generation, row.ForkedFrom, has, w)
 		}
+	}
+}
+
+// Rows whose workspaces were pruned are extended without these, and not as if they were kept.
+func TestPrunedWorkspacesAreNotExtended(t *testing.T) {
+	o := keepingOptions(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "kept"), 2)
+	run(t, o)
+	b, err := storage.Open(t.Context(), o.Out.URI)
+	check(t, err)
+	f, err := seal.Survey(t.Context(), b, nil, time.Now())
+	check(t, err)
+	check(t, f.RemoveWorkspaces(t.Context(), nil, time.Now()))
+	x := extending(o, o.Out.URI, planOf(t, o.Out.URI, filepath.Join(t.TempDir(), "curate"), planRow{example: "ex-0", n: 1}), filepath.Join(t.TempDir(), "extended"))
+	if _, err := rollout.Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "was removed by prune") {
+		t.Errorf("%v", err)
+	}
+	x.KeepWorkspace = false
+	run(t, x)
+	if _, has := opened(t, x.Out.URI).Tables[schema.TableWorkspaces]; has {
+		t.Error("it has workspaces")
 	}
 }
 
