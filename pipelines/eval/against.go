@@ -153,12 +153,10 @@ func (s *Side) read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) (
 			return nil, fault.Invalid(d.URI(), "compare one epoch", nil,
 				"it has attempts at example %q in several epochs", e.id)
 		}
-		f := figures([]*example{e}, o)
-		s.Trajectories += f.Trajectories
-		s.Failed += f.Failed
-		s.Unscored += f.Unscored
 		out[e.id] = e
 	}
+	f := figures(examples, o)
+	s.Trajectories, s.Failed, s.Unscored = f.Trajectories, f.Failed, f.Unscored
 	return out, nil
 }
 
@@ -206,11 +204,9 @@ func (e *example) mean(name string) (float64, bool) {
 
 // parts compares the named rewards and the slices, and corrects their p for how many they are.
 func (c *Comparison) parts(pairs []pair, o MeasureOptions) error {
-	names := map[string]bool{}
+	names := map[string][]*float64{}
 	for _, p := range pairs {
-		for name := range p.a.named {
-			names[name] = true
-		}
+		maps.Copy(names, p.a.named)
 	}
 	if len(names) > 1 {
 		for _, name := range slices.Sorted(maps.Keys(names)) {

@@ -29,13 +29,11 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "flips\t%d solved in b only, %d in a only, p %s (McNemar), at a reward of %g or more\n",
 			c.Gained, c.Lost, text.Float(c.McNemar), c.Solved)
 	}
-	for _, e := range []struct {
-		name string
-		e    *Estimate
-	}{{"tokens", c.Tokens}, {"seconds", c.Seconds}} {
-		if e.e != nil {
-			fmt.Fprintf(out, "%s\tdifference of an attempt %s\n", e.name, e.e.text())
-		}
+	if c.Tokens != nil {
+		fmt.Fprintf(out, "tokens\tdifference of an attempt %s\n", c.Tokens.text())
+	}
+	if c.Seconds != nil {
+		fmt.Fprintf(out, "seconds\tdifference of an attempt %s\n", c.Seconds.text())
 	}
 	fmt.Fprintf(out, "bands\t%g %%, of %d resamples of the examples; p of a permutation test\n", 100*c.Confidence,
 		paired.Resamples)

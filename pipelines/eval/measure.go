@@ -136,11 +136,9 @@ func clone(v *float64) *float64 {
 // named returns the figures of each named reward. It returns nil for a single
 // reward, which is the total.
 func named(examples []*example, o MeasureOptions) map[string]Figures {
-	names := map[string]bool{}
+	names := map[string][]*float64{}
 	for _, e := range examples {
-		for name := range e.named {
-			names[name] = true
-		}
+		maps.Copy(names, e.named)
 	}
 	if len(names) < 2 {
 		return nil

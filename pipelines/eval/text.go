@@ -111,12 +111,11 @@ func (r *Result) writeExamples(w io.Writer) {
 }
 
 func (s *Slice) at(k int) string {
-	for i := range s.PassAtK {
-		if s.PassAtK[i].K == k {
-			return s.PassAtK[i].text()
-		}
+	i := slices.IndexFunc(s.PassAtK, func(p PassAtK) bool { return p.K == k })
+	if i < 0 {
+		return "null"
 	}
-	return "null"
+	return s.PassAtK[i].text()
 }
 
 func (e *Estimate) text() string {

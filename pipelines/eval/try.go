@@ -45,7 +45,6 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 		return nil, err
 	}
 	at := func(stage string) string { return storage.Join(o.Folder, stage) }
-	whole := o.Rollout
 	r := o.Rollout
 	r.Env, r.Out, r.Root = o.Env, stages.Output{URI: at("rollout")}, o.Folder
 	r.Generations, r.Examples = o.Attempts, firstOf{r.Examples, o.Examples}
@@ -86,7 +85,7 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 	}
 	spent := s.Judging.Ledger.Spent()
 	result.Cost.JudgeTokens, result.Cost.JudgeMoney = spent.PromptTokens+spent.CompletionTokens, spent.Cost
-	result.extrapolate(whole)
+	result.extrapolate(o.Rollout)
 	return result, nil
 }
 

@@ -86,10 +86,7 @@ func (r *TryResult) add(t *formats.Trajectory, prices watch.Budget) {
 	if prices.PromptPrice > 0 || prices.CompletionPrice > 0 {
 		money := (float64(t.PromptTokens)*prices.PromptPrice + float64(t.CompletionTokens)*prices.CompletionPrice) / 1e6
 		a.Cost = &money
-		if r.Cost.Money == nil {
-			r.Cost.Money = new(float64)
-		}
-		*r.Cost.Money += money
+		r.Cost.Money = new(*cmp.Or(r.Cost.Money, new(float64)) + money)
 	}
 	if t.Reward != nil {
 		r.Scored++

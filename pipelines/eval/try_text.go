@@ -30,13 +30,10 @@ func (r *TryResult) WriteText(w io.Writer, height int) error {
 	if r.worst == nil {
 		room *= 2
 	}
-	if err := writeConversation(&b, "best", r.best, room); err != nil {
-		return err
+	err := cmp.Or(writeConversation(&b, "best", r.best, room), writeConversation(&b, "worst", r.worst, room))
+	if err == nil {
+		_, err = io.WriteString(w, b.String())
 	}
-	if err := writeConversation(&b, "worst", r.worst, room); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, b.String())
 	return err
 }
 
