@@ -113,10 +113,7 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if !found {
 		return epoch, false, nil
 	}
-	if err := epoch.readScores(ctx, dir, last); err != nil {
-		return epoch, false, err
-	}
-	if err := epoch.readEcho(ctx, last); err != nil {
+	if err := cmp.Or(epoch.readScores(ctx, dir, last), epoch.readEcho(ctx, last)); err != nil {
 		return epoch, false, err
 	}
 	if epoch.Receipt, err = ReadReceipt(ctx, storage.Join(last, "submit")); epoch.Receipt == nil && err == nil {
@@ -209,7 +206,7 @@ func (e *Epoch) read(ctx context.Context, stage string, d *dataset.Dataset) (err
 
 // sampleOf summarizes the attempts among rows, without forks, by example, or by group if they have one.
 func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
-	var s summary
+	s := summary{min: math.Inf(1), max: math.Inf(-1), named: map[string]*mean{}}
 	rows := query.Rows(ctx, d, query.Query{}, "example_id", "group_id", "fork_call", "status", "reward", "rewards.name", "rewards.value",
 		"rewards.weight")
 	err := dataset.GroupsOf(rows, func(r *query.Row) string { return cmp.Or(r.GroupID, r.ExampleID) }, func(rows []query.Row) error {
@@ -285,9 +282,6 @@ func (s *summary) Add(status string, reward *float64, named []formats.NamedRewar
 		if r.Value == nil {
 			continue
 		}
-		if s.named == nil {
-			s.named = map[string]*mean{}
-		}
 		m := s.named[r.Name]
 		if m == nil {
 			m = &mean{weight: r.Weight}
@@ -295,14 +289,10 @@ func (s *summary) Add(status string, reward *float64, named []formats.NamedRewar
 		}
 		m.Add(*r.Value)
 	}
-	if reward == nil {
-		return
+	if reward != nil {
+		s.total.Add(*reward)
+		s.min, s.max = min(s.min, *reward), max(s.max, *reward)
 	}
-	if s.total.n == 0 {
-		s.min, s.max = math.Inf(1), math.Inf(-1)
-	}
-	s.total.Add(*reward)
-	s.min, s.max = math.Min(s.min, *reward), math.Max(s.max, *reward)
 }
 
 func (s *summary) sample() *Sample {

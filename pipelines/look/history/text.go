@@ -106,8 +106,5 @@ func cell[T, V any](v *T, of func(*T) V) string {
 }
 
 func step(e Epoch) string {
-	if e.Receipt == nil {
-		return "-"
-	}
-	return text.Or(e.Receipt.StepAfter, "%d", "-")
+	return cell(e.Receipt, func(r *receipts.Receipt) string { return text.Or(r.StepAfter, "%d", "-") })
 }
