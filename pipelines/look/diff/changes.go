@@ -64,16 +64,12 @@ func signs(values []*float64, advantages bool) (out []int, flat bool) {
 	return out, false
 }
 
-// flip ends a group, and counts it if its best reward solves it on one side only. Rows
+// flip ends a group, which has these points, and counts it if its best reward solves it on one side only. Rows
 // without a value on either side do not count.
-func (d *Difference) flip(m Mover, o DiffOptions, rewards bool) {
-	first := 0
-	if n := len(d.ends); n > 0 {
-		first = d.ends[n-1]
-	}
+func (d *Difference) flip(m Mover, points []Point, o DiffOptions, rewards bool) {
 	d.ends = append(d.ends, len(d.points))
 	m.A, m.B = math.Inf(-1), math.Inf(-1)
-	for _, p := range d.points[first:] {
+	for _, p := range points {
 		m.A, m.B = max(m.A, p.A), max(m.B, p.B)
 	}
 	if !rewards || (m.A >= o.Solved) == (m.B >= o.Solved) {

@@ -26,10 +26,8 @@ func value(r *query.Row, name string) (*float64, string) {
 	if name == "" {
 		return r.Reward, r.Failure
 	}
-	for i := range r.Rewards {
-		if r.Rewards[i].Name == name {
-			return r.Rewards[i].Value, r.Rewards[i].Failure
-		}
+	if i := slices.IndexFunc(r.Rewards, func(x formats.NamedReward) bool { return x.Name == name }); i >= 0 {
+		return r.Rewards[i].Value, r.Rewards[i].Failure
 	}
 	return nil, outcomes.RewardMissing
 }
@@ -97,7 +95,7 @@ func group(r *query.Row) string {
 
 func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	advantages := o.Reward == "" && rows[0].GroupID != ""
-	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
+	as, bs, first := make([]*float64, len(rows)), make([]*float64, len(rows)), len(d.points)
 	for i := range rows {
 		r := &rows[i]
 		d.changes(r, &others[i])
@@ -117,7 +115,7 @@ func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	d.Rows += int64(len(rows))
 	d.Groups++
 	d.flip(Mover{Row: rows[0].Number, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID,
-		Epoch: rows[0].Epoch}, o, !advantages)
+		Epoch: rows[0].Epoch}, d.points[first:], o, !advantages)
 	signsA, flatA := signs(as, advantages)
 	signsB, flatB := signs(bs, advantages)
 	count(&d.FlatA, flatA)

@@ -21,12 +21,10 @@ func (d *Difference) WriteText(w io.Writer) error {
 	}
 	if len(d.Epochs) > 0 {
 		fmt.Fprintln(out, "epoch\tcompared\ta\tb\tchange\tmoved\tlost\tflat\tsigns\tflipped")
-	}
-	for _, e := range d.Epochs {
-		fmt.Fprintf(out, "%d\t%d\t%s\t%s\t%s\t%d\t%d\t%d -> %d\t%d\t%d\n", e.Epoch, e.Compared, text.Float(e.MeanA), text.Float(e.MeanB),
-			e.change(), e.Moved, e.Lost, e.FlatA, e.FlatB, e.SignFlipped, e.Flipped)
-	}
-	if len(d.Epochs) > 0 {
+		for _, e := range d.Epochs {
+			fmt.Fprintf(out, "%d\t%d\t%s\t%s\t%s\t%d\t%d\t%d -> %d\t%d\t%d\n", e.Epoch, e.Compared, text.Float(e.MeanA),
+				text.Float(e.MeanB), e.change(), e.Moved, e.Lost, e.FlatA, e.FlatB, e.SignFlipped, e.Flipped)
+		}
 		line("\nepochs", "%d added up; not in both: %s", len(d.Epochs), text.JSON(d.Absent))
 	}
 	line("a", "%s", d.A)
