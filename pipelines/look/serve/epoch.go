@@ -68,16 +68,14 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if err := s.openAll(r.Context(), m.Datasets); err != nil {
 		return nil, err
 	}
-	switch m.Epoch, _, err = s.current(r.Context(), all[e], known[e], e); {
-	case errors.Is(err, fault.ErrInvalid): // read names the file
-		m.Epoch = known[e]
-	case err != nil:
+	if m.Epoch, _, err = s.current(r.Context(), all[e], known[e], e); errors.Is(err, fault.ErrInvalid) {
+		m.Epoch = known[e] // read names the file
+	} else if err != nil {
 		return nil, err
 	}
-	one := []history.Epoch{m.Epoch}
-	run := history.Run{Epochs: one}
+	run := history.Run{Epochs: []history.Epoch{m.Epoch}}
 	run.Price(s.prices)
-	m.Tiles, m.Components = history.Tiles(run), history.Components(one)
+	m.Tiles, m.Components = history.Tiles(run), history.Components(run.Epochs)
 	m.Epoch.Epoch = e
 	if err := m.read(r.Context(), s, catalogue.Finished(all[e])); err != nil || e == 0 {
 		return m, err
@@ -98,10 +96,8 @@ func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *c
 		}
 		both = append(both, d)
 	}
-	changed, err := s.tasks.Of(both[0].Ref("", "").Digest+both[1].Ref("", "").Digest, func() ([]string,
-		error) {
-		return history.ChangedTasks(ctx, both)
-	})
+	compare := func() ([]string, error) { return history.ChangedTasks(ctx, both) }
+	changed, err := s.tasks.Of(both[0].Ref("", "").Digest+both[1].Ref("", "").Digest, compare)
 	if err == nil && changed[1] != "" {
 		m.Problems = append(m.Problems, changed[1])
 	}
@@ -122,10 +118,8 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 			continue
 		}
 		of[f], m.Written[f.Key] = d, d.Written
-		for _, g := range d.Gates {
-			if g.Refused {
-				m.Problems = append(m.Problems, fmt.Sprintf("%s: gate %s refused it (value %.4g)", f.Stage, g.Name, g.Value))
-			}
+		for _, g := range d.Refusals() {
+			m.Problems = append(m.Problems, fmt.Sprintf("%s: gate %s refused it (value %.4g)", f.Stage, g.Name, g.Value))
 		}
 	}
 	var err error

@@ -74,9 +74,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		http.Redirect(w, r, string(to), http.StatusSeeOther)
 		return
 	}
-	m := errorModel{Status: statusOf(err), What: err.Error()}
+	m := errorModel{Status: statusOf(err), What: err.Error(), Hint: fault.HintOf(err)}
 	m.Title = http.StatusText(m.Status)
-	m.Hint = fault.HintOf(err)
 	if m.Status >= http.StatusInternalServerError {
 		s.log.Warn("a page failed", "path", r.URL.Path, "error", err)
 	}

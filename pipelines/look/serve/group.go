@@ -63,7 +63,7 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 	m := &groupModel{Frame: Frame{Title: "Group " + id,
 		Trail: append(s.trailOf(f), Crumb{"groups", listed(r, page.Link("d", f.Key, "groups"))})},
 		Path: page.Link("d", f.Key, "g", id), WholeURL: listed(r, page.Link("d", f.Key, "g", id)), Components: x.Components()}
-	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
+	g := &grouping{r: r, key: f.Key, x: x, id: id, rows: rows}
 	number, _ := x.GroupOf(id)
 	peers := make([]model.Peer, len(rows))
 	for i, row := range rows {
@@ -86,7 +86,6 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 
 // grouping makes the page of a group.
 type grouping struct {
-	*Server
 	r    *http.Request
 	key  string
 	x    *query.Index

@@ -160,13 +160,12 @@ func (m *listModel) url(q query.Query) string {
 // part of it.
 func (m *listModel) show(p *query.Page, err error) error {
 	var bad *query.WhereError
-	switch {
-	case errors.As(err, &bad):
+	if errors.As(err, &bad) {
 		m.Problem, p = bad.Err.Error(), &query.Page{Page: 1, Pages: 1}
 		if bad.Place != "" {
 			m.Problem = fmt.Sprintf("it fails for %s: %s", bad.Place, m.Problem)
 		}
-	case err != nil:
+	} else if err != nil {
 		return err
 	}
 	m.Page = p
@@ -209,9 +208,8 @@ func (m *listModel) FacetURL(f query.Facet, value string) string {
 // texts from the least; the next turns the order.
 func (m *listModel) head(name, column string, words bool) {
 	q := m.Query
-	q.Page = 0
+	q.Page, q.Order = 0, query.Order{By: column, Descending: !words}
 	h := head{Name: name, Words: words}
-	q.Order = query.Order{By: column, Descending: !words}
 	if m.Query.Order.By == column {
 		h.Sorted = map[bool]string{false: "ascending", true: "descending"}[m.Query.Order.Descending]
 		q.Order.Descending = !m.Query.Order.Descending

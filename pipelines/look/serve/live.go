@@ -85,10 +85,9 @@ func (s *Server) liveDataset(r *http.Request) (*catalogue.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range l.Epochs()[e] {
-		if f.Live() {
-			return f, nil
-		}
+	found := l.Epochs()[e]
+	if at := slices.IndexFunc(found, (*catalogue.Entry).Live); at >= 0 {
+		return found[at], nil
 	}
 	if f := l.Rollout(e); f != nil {
 		return f, nil

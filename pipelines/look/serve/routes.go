@@ -97,14 +97,11 @@ func (s *Server) serve(r route) http.HandlerFunc {
 				s.fail(w, req, fmt.Errorf("the page failed: %v", p))
 			}
 		}()
+		var model any
+		var err error
 		if r.raw != nil {
-			if err := r.raw(s, w, req); err != nil {
-				s.fail(w, req, err)
-			}
-			return
-		}
-		model, err := r.page(s, req)
-		if err == nil {
+			err = r.raw(s, w, req)
+		} else if model, err = r.page(s, req); err == nil {
 			err = s.render(w, r.name, http.StatusOK, model)
 		}
 		if err != nil {
@@ -121,8 +118,7 @@ func (s *Server) render(w http.ResponseWriter, name string, status int, model an
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, err := w.Write(page.Bytes())
-	if err != nil {
+	if _, err := w.Write(page.Bytes()); err != nil {
 		s.log.Debug("the browser did not take the page", "error", err)
 	}
 	return nil

@@ -104,10 +104,11 @@ func (g *grouping) pair(ids ...string) (rows []uint32, err error) {
 // last of those before it. It reports whether there are more.
 func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, size int) (more bool) {
 	paths := make([][]int, len(shown))
-	shared := math.MaxInt
+	shared, longest := math.MaxInt, 0
 	for i, t := range shown {
 		paths[i] = t.Main()
 		shared = min(shared, chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0], paths[i]))
+		longest = max(longest, len(paths[i]))
 	}
 	painters, texts := make([]*page.Painter, len(shown)), make([]string, len(shown))
 	for i, t := range shown {
@@ -123,14 +124,12 @@ func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, si
 	for _, n := range paths[0][side.Hidden:shared] {
 		side.Shared = append(side.Shared, painters[0].Message(model.Place{Number: n, After: int(shown[0].Messages[n].Parent)}))
 	}
-	for k := shared + from; k < shared+from+steps; k++ {
+	for k := shared + from; k < min(shared+from+steps, longest); k++ {
 		s := step{Number: k, Cells: make([]sideCell, len(shown))}
-		some := false
 		for i, t := range shown {
 			if k >= len(paths[i]) {
 				continue
 			}
-			some = true
 			before := -1
 			if k > 0 {
 				before = paths[i][k-1]
@@ -145,12 +144,9 @@ func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, si
 				}
 			}
 		}
-		if !some {
-			return false
-		}
 		side.Steps = append(side.Steps, s)
 	}
-	return slices.ContainsFunc(paths, func(p []int) bool { return len(p) > shared+from+steps })
+	return longest > shared+from+steps
 }
 
 // answerView is the answer of a member of a group beside those of others.

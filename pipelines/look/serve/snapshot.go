@@ -74,13 +74,7 @@ func remove(d *dataset.Dataset) {
 // underway returns what a request asks of a dataset that is not complete: its group, or
 // its trajectory.
 func (s *Server) underway(r *http.Request, f *catalogue.Entry) (*dataset.Dataset, error) {
-	group, id := "", ""
-	if r.PathValue("group") != "" {
-		group = segment(r, "group")
-	}
-	if r.PathValue("id") != "" {
-		id = segment(r, "id")
-	}
+	group, id := segment(r, "group"), segment(r, "id")
 	if group+id == "" {
 		return nil, elsewhere(linkOf(f))
 	}
