@@ -46,13 +46,10 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 		return nil, fault.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil,
 			"holds %s, not %s", m.Kind, o.Kind)
 	}
-	var refused []manifest.GateResult
-	for _, g := range m.Refusals() {
-		if !o.IgnoreGates && !slices.Contains(o.AcceptGates, g.Name) {
-			refused = append(refused, g)
-		}
-	}
-	if refused != nil {
+	refused := slices.DeleteFunc(m.Refusals(), func(g manifest.GateResult) bool {
+		return o.IgnoreGates || slices.Contains(o.AcceptGates, g.Name)
+	})
+	if len(refused) > 0 {
 		return nil, &manifest.GateError{URI: b.URI(), Gates: refused}
 	}
 	return d, nil

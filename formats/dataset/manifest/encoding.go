@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -80,10 +81,7 @@ func decodeAs(format, place string, data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	var m Manifest
-	if err := unmarshal(data, &m); err != nil {
-		return nil, fault.Invalid(place, "", err, "not a manifest")
-	}
-	if err := unmarshal(data, &m.other); err != nil {
+	if err := cmp.Or(unmarshal(data, &m), unmarshal(data, &m.other)); err != nil {
 		return nil, fault.Invalid(place, "", err, "not a manifest")
 	}
 	m.raw = m.other["dataset"]

@@ -128,13 +128,7 @@ func (c *Content) Int(param string) (int64, bool) {
 
 // Refusals returns the gates that refused the dataset.
 func (m *Manifest) Refusals() []GateResult {
-	var out []GateResult
-	for _, g := range m.Gates {
-		if g.Refused {
-			out = append(out, g)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(m.Gates), func(g GateResult) bool { return !g.Refused })
 }
 
 // AllParts lists the parts of every table as the shards wrote them.

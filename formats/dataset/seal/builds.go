@@ -2,6 +2,7 @@ package seal
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -40,11 +41,7 @@ func (r Build) Beside(shard int) string { return fmt.Sprintf("%sjournal-%d-", r.
 // Part returns the name of a part. Its last eight digits are a digest of the
 // run and the content, so that a name is never used again in another run.
 func (r Build) Part(table string, shard, seq int, digest string) string {
-	name := fmt.Sprintf("part-%05d-of-%05d-%05d%s", shard, r.Of, seq, r.suffix(digest))
-	if table != "" {
-		name = table + "/" + name
-	}
-	return name
+	return path.Join(table, fmt.Sprintf("part-%05d-of-%05d-%05d%s", shard, r.Of, seq, r.suffix(digest)))
 }
 
 func (r Build) suffix(digest string) string {

@@ -47,11 +47,7 @@ func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error)
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range in {
-			if !strings.HasSuffix(o.Key, "/") {
-				out = append(out, o)
-			}
-		}
+		out = append(out, slices.DeleteFunc(in, func(o storage.Object) bool { return strings.HasSuffix(o.Key, "/") })...)
 	}
 	return out, nil
 }

@@ -83,10 +83,8 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 	}
 	if f.Pruned != nil {
 		named := namesOf(f.Pruned.Manifest)
-		f.Rest = f.Records
-		f.Rest = append(f.Rest, slices.DeleteFunc(slices.Clone(f.Parts), func(o storage.Object) bool {
-			return !named[o.Key]
-		})...)
+		other := func(o storage.Object) bool { return !named[o.Key] }
+		f.Rest = slices.Concat(f.Records, slices.DeleteFunc(slices.Clone(f.Parts), other))
 		f.Parts = slices.DeleteFunc(f.Parts, func(o storage.Object) bool { return named[o.Key] })
 		f.Records = nil
 	}

@@ -103,10 +103,8 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.build.Of, err)
 	}
-	for _, p := range winner.AllParts() {
-		if s.published(p.Name) {
-			return false, nil // no other writer can name our parts
-		}
+	if slices.ContainsFunc(winner.AllParts(), func(p manifest.Part) bool { return s.published(p.Name) }) {
+		return false, nil // no other writer can name our parts
 	}
 	return true, s.removeParts(ctx, winner.AllParts())
 }
@@ -189,7 +187,7 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 			res.Rows += p.Rows
 		}
 	}
-	if g := m.Refusals(); g != nil {
+	if g := m.Refusals(); len(g) > 0 {
 		return res, &manifest.GateError{URI: s.bucket.URI(), Gates: g}
 	}
 	return res, nil

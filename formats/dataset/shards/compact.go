@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"time"
@@ -89,11 +90,7 @@ func (s *Shard) part(table string, seq int, digest string) string {
 	if s.compacts == "" {
 		return s.build.Part(table, s.shard, seq, digest)
 	}
-	name := fmt.Sprintf("part-%s-%05d-%s.parquet", s.compacts, seq, digest[:8])
-	if table != "" {
-		name = table + "/" + name
-	}
-	return name
+	return path.Join(table, fmt.Sprintf("part-%s-%05d-%s.parquet", s.compacts, seq, digest[:8]))
 }
 
 // compacted makes the parts that were written those of the dataset.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -142,13 +144,9 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 // foreign returns the error about an unsealed dataset of another identity.
 func (s *Shard) foreign(ctx context.Context, other seal.Build, have map[int]bool) error {
 	e := &manifest.ExistsError{URI: s.bucket.URI(), Old: other.Identity, New: s.build.Identity}
-	for i := range other.Of {
-		if have[i] {
-			if r, err := seal.ReadRecord(ctx, s.bucket, other, i); err == nil {
-				e.Differs = manifest.Differences(&r.Manifest, s.spec)
-			}
-			break
-		}
+	first := slices.Min(slices.Collect(maps.Keys(have)))
+	if r, err := seal.ReadRecord(ctx, s.bucket, other, first); err == nil {
+		e.Differs = manifest.Differences(&r.Manifest, s.spec)
 	}
 	return e
 }
