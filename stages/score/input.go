@@ -65,13 +65,7 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 
 // carriedExcept returns the rewards carried forward: those that are not computed again.
 func (src *input) carriedExcept(specs []Spec) []Spec {
-	out := []Spec{}
-	for _, c := range src.carried {
-		if !has(specs, c.Name) {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(append([]Spec{}, src.carried...), func(c Spec) bool { return has(specs, c.Name) })
 }
 
 // stepped returns those of them that may have given shaped rewards.

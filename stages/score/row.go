@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -134,13 +135,7 @@ func (r *Row) Reward(name string) (value *float64, known bool) {
 // Steps returns the messages of the main path that the model wrote, in order:
 // each has a shaped reward. Only for rewards that need Text.
 func (r *Row) Steps() []int {
-	var steps []int
-	for _, i := range r.Main() {
-		if r.Messages[i].Sampled {
-			steps = append(steps, i)
-		}
-	}
-	return steps
+	return slices.DeleteFunc(r.Main(), func(i int) bool { return !r.Messages[i].Sampled })
 }
 
 // Scorable reports whether a trajectory of that status is scored at all.

@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"runtime"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 )
@@ -21,12 +22,7 @@ const (
 
 // immediate reports whether all rewards are.
 func (b rewardSet) immediate() bool {
-	for _, c := range b {
-		if !c.Immediate {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c component) bool { return !c.Immediate })
 }
 
 // readers returns how many workers read the base, each some of its spans. There is

@@ -116,10 +116,8 @@ func (t *tally) of(i int, name string) *rewardFacts {
 	if i < len(t.rewards) && t.rewards[i].name == name {
 		return t.rewards[i]
 	}
-	for _, f := range t.rewards {
-		if f.name == name {
-			return f
-		}
+	if i := slices.IndexFunc(t.rewards, func(f *rewardFacts) bool { return f.name == name }); i >= 0 {
+		return t.rewards[i]
 	}
 	t.rewards = append(t.rewards, &rewardFacts{name: name})
 	return t.rewards[len(t.rewards)-1]

@@ -59,12 +59,7 @@ func (v *Value) plain() bool {
 }
 
 func finite(numbers ...float64) bool {
-	for _, n := range numbers {
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(numbers, func(n float64) bool { return math.IsNaN(n) || math.IsInf(n, 0) })
 }
 
 // clip bounds an error's text. It keeps the end, where programs name the cause.
