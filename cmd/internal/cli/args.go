@@ -15,13 +15,10 @@ func (a *App) argsLast(args []string) []string {
 		return args
 	}
 	i := slices.IndexFunc(a.Commands, func(c Command) bool { return c.Name == args[at] })
-	if i < 0 {
+	if i < 0 || a.Commands[i].Args == "" && a.Commands[i].Parts == nil {
 		return args
 	}
 	cmd := a.Commands[i]
-	if cmd.Args == "" && cmd.Parts == nil {
-		return args
-	}
 	known := append(cmd.options(), globalOptions()...)
 	for _, p := range cmd.Parts {
 		known = append(known, p.options()...)

@@ -107,13 +107,10 @@ const maxBrief = 12
 
 // commonSettings returns the settings that --help describes: those that are marked,
 // also of plug-ins that are chosen by default, and with all the command's own.
-func commonSettings(list []*plugin.Setting, all bool) (out []*plugin.Setting) {
-	for _, s := range list {
-		if s.Owner == nil && all || s.Frequent && s.Owner.Chosen() {
-			out = append(out, s)
-		}
-	}
-	return out
+func commonSettings(list []*plugin.Setting, all bool) []*plugin.Setting {
+	return slices.DeleteFunc(slices.Clone(list), func(s *plugin.Setting) bool {
+		return !(s.Owner == nil && all || s.Frequent && s.Owner.Chosen())
+	})
 }
 
 // Begin writes the first lines of a command's help.

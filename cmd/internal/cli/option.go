@@ -130,10 +130,8 @@ func checkChosen(options []*option) error {
 }
 
 func optionNamed(options []*option, name string) *option {
-	for _, o := range options {
-		if o.Name == name {
-			return o
-		}
+	if i := slices.IndexFunc(options, func(o *option) bool { return o.Name == name }); i >= 0 {
+		return options[i]
 	}
 	return nil
 }

@@ -128,10 +128,8 @@ func (kind *pluginSort) named(options []*option) *plugin.Owner {
 	if o := optionNamed(options, kind.name); o == nil || !o.given {
 		return nil
 	}
-	for _, p := range kind.plugins {
-		if p.Chosen() {
-			return p
-		}
+	if i := slices.IndexFunc(kind.plugins, (*plugin.Owner).Chosen); i >= 0 {
+		return kind.plugins[i]
 	}
 	return nil
 }
