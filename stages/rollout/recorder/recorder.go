@@ -98,9 +98,8 @@ func (r *Recorder) forget(s *Session) {
 
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
-	for _, base := range []string{"/t/{key}", "/t/{key}/f/{function}"} {
-		mux.HandleFunc(base+"/v1/{path...}", r.handle)
-	}
+	mux.HandleFunc("/t/{key}/v1/{path...}", r.handle)
+	mux.HandleFunc("/t/{key}/f/{function}/v1/{path...}", r.handle)
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found_error",
 			fmt.Sprintf("there is no %s %s: the address of a trajectory's model ends in /v1", req.Method, req.URL.Path))

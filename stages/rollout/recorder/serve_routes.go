@@ -34,15 +34,11 @@ func CheckPath(allowed string) error {
 
 // mayPass reports whether a request, with its decoded path below /v1, passes to the engine.
 func (o *Options) mayPass(method, path string) bool {
-	for _, list := range [][]string{passPaths, o.AllowPaths} {
-		for _, allowed := range list {
-			m, p, _ := strings.Cut(allowed, " ")
-			if matched, _ := pathpkg.Match(p, "/v1/"+path); matched && m == method {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(passPaths, o.AllowPaths), func(allowed string) bool {
+		m, p, _ := strings.Cut(allowed, " ")
+		matched, _ := pathpkg.Match(p, "/v1/"+path)
+		return matched && m == method
+	})
 }
 
 // isCleanPath reports whether a decoded path leads where it appears to lead, also
