@@ -150,11 +150,9 @@ func RelayBinary(without string) (string, error) {
 		return "", fault.Errorf(fault.Usage, without, "a relay for containers needs a Linux binary: %w", err)
 	}
 	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return "", fault.Errorf(fault.Usage, "build it with CGO_ENABLED=0, or use a released one",
-				"%s needs libraries that a container may not have", self)
-		}
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return "", fault.Errorf(fault.Usage, "build it with CGO_ENABLED=0, or use a released one",
+			"%s needs libraries that a container may not have", self)
 	}
 	return self, nil
 }
