@@ -121,20 +121,19 @@ func sameQuestion(ctx context.Context, a, b *dataset.Dataset) error {
 			"its rewards are not those of %q: %s", a.URI(),
 			cmp.Or(strings.Join(differs, "; "), "the rewards that were carried forward differ"))
 	}
-	ba, err := a.OpenBase(ctx)
-	if err != nil {
-		return err
+	var examples [2]any
+	for i, d := range []*dataset.Dataset{a, b} {
+		base, err := d.OpenBase(ctx)
+		if err != nil {
+			return err
+		}
+		examples[i] = base.Params["examples"]
 	}
-	bb, err := b.OpenBase(ctx)
-	if err != nil {
-		return err
-	}
-	ea, eb := fmt.Sprint(ba.Params["examples"]), fmt.Sprint(bb.Params["examples"])
-	if ba.Params["examples"] == nil || bb.Params["examples"] == nil {
+	if examples[0] == nil || examples[1] == nil {
 		return fault.Invalid(b.URI(), "make both by rollout", nil,
 			"whether its examples are those of %q cannot be told: their rollouts do not both say", a.URI())
 	}
-	if ea != eb {
+	if ea, eb := fmt.Sprint(examples[0]), fmt.Sprint(examples[1]); ea != eb {
 		return fault.Invalid(b.URI(), "attempt the same examples with both", nil,
 			"its examples are not those of %q (digests %s and %s)", a.URI(), eb, ea)
 	}
