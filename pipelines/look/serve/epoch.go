@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
@@ -26,7 +25,6 @@ type epochModel struct {
 	Tiles      []history.Tile
 	Components []history.Tile
 	Problems   []string
-	Receipt    *receipts.Receipt
 	Funnel     funnel.Funnel
 	Stops      []page.Counted
 	Groups     page.GroupLists
@@ -137,6 +135,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 			return err
 		}
 	}
+	m.Receipt = nil // which the report may have of another submission
 	if f := stages["submit"]; f != nil && f.Receipt {
 		if m.Receipt, err = history.ReadReceipt(ctx, f.URI); err != nil {
 			m.Problems = append(m.Problems, err.Error())
@@ -144,7 +143,6 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*cat
 			m.Written[f.Key] = *m.Receipt.FinishedAt
 		}
 	}
-	m.Epoch.Receipt = m.Receipt
 	m.Funnel = history.Run{Epochs: []history.Epoch{m.Epoch}}.AddUp()
 	return nil
 }
