@@ -93,27 +93,14 @@ func (s *Source) Groups(ctx context.Context, keep func(column string) bool, f fu
 		}
 		return rd, err
 	})
-	var group []formats.Trajectory
-	read := int64(-1)
-	for t, err := range rows {
-		if err != nil {
-			return err
-		}
-		read++
-		if len(group) > 0 && t.Group() != group[0].Group() {
-			if err := f(group); err != nil {
-				return err
-			}
-			clear(group)
-			group = group[:0]
-			rd.Done(read, false)
-		}
-		group = append(group, *t)
-	}
-	if len(group) == 0 {
-		return nil
-	}
-	return f(group)
+	done := int64(0)
+	return dataset.GroupsOf(rows, (*formats.Trajectory).Group, func(group []formats.Trajectory) error {
+		err := f(group)
+		done += int64(len(group))
+		clear(group)
+		rd.Done(done, false)
+		return err
+	})
 }
 
 // columnsWith returns the columns of a trajectory, and those of its payload for which

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
@@ -69,10 +70,8 @@ type finder struct {
 
 // look adds a place if it holds the id.
 func (f *finder) look(ctx context.Context, root string) error {
-	for _, known := range f.found {
-		if samePlace(known, root) {
-			return nil
-		}
+	if slices.ContainsFunc(f.found, func(known string) bool { return samePlace(known, root) }) {
+		return nil
 	}
 	b, err := storage.Open(ctx, root)
 	if err != nil {
