@@ -76,9 +76,7 @@ func (w *AnswerLine) value(data []byte, lost []string) Value {
 	v := Value{Reward: reward, Failure: failure}
 	for _, s := range w.Shaped {
 		step, failure := number(s)
-		if failure != "" && v.Failure == "" {
-			v.Failure = failure
-		}
+		v.Failure = cmp.Or(v.Failure, failure)
 		v.Shaped = append(v.Shaped, step)
 	}
 	for k, s := range w.Signals {
