@@ -47,7 +47,8 @@ func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, slices.DeleteFunc(in, func(o storage.Object) bool { return strings.HasSuffix(o.Key, "/") })...)
+		folder := func(o storage.Object) bool { return strings.HasSuffix(o.Key, "/") }
+		out = append(out, slices.DeleteFunc(in, folder)...)
 	}
 	return out, nil
 }
