@@ -34,6 +34,8 @@ var notURIs = map[string]string{
 	"formats/dataset/reader.go":                       "names of parts in a manifest",
 	"formats/dataset/seal/record_lists.go":            "keys of a bucket",
 	"formats/dataset/seal/underway.go":                "keys of a bucket",
+	"formats/dataset/seal/builds.go Part":             "keys of a bucket",
+	"formats/dataset/shards/compact.go part":          "keys of a bucket",
 	"formats/foreign/nat/importer.go":                 "names of files without parameters",
 	"formats/foreign/otel/records.go":                 "names of files without parameters",
 	"pipelines/convert/import_read.go":                "names of files without parameters",
