@@ -67,7 +67,7 @@ func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error)
 	if o.Pairs.Mode != "" || o.Labels { // which read messages
 		settings.CollectEarly()
 	} else {
-		defer settings.CollectEvenly()()
+		defer settings.CollectEvenly(128 << 20)()
 	}
 	for _, uri := range g.Scores {
 		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})

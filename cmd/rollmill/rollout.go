@@ -147,7 +147,7 @@ func runRollout(ctx context.Context, s *cli.Session, c *rolloutSettings) error {
 	}
 	c.Place(s, new(o.AtEpoch()), c.Validation)
 	o.Env = s.Env()
-	defer settings.CollectEvenly()()
+	defer settings.CollectEvenly(64 << 20)()
 	r, err := rollout.Run(ctx, o)
 	return settings.FinishStage(s, r, r, err)
 }

@@ -106,7 +106,7 @@ func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int,
 	o.Only = c.Only
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
 	o.Env = s.Env()
-	defer settings.CollectEvenly()()
+	defer settings.CollectEvenly(128 << 20)()
 	return score.Run(ctx, o)
 }
 

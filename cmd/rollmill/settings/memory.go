@@ -33,8 +33,8 @@ func LimitGarbage() {
 }
 
 // CollectEvenly is for commands that keep little and allocate much: garbage takes
-// half of what is in use, and 64 MB.
-func CollectEvenly() (end func()) {
+// half of what is in use, and half of so many bytes.
+func CollectEvenly(bytes int) (end func()) {
 	CollectEarly()
-	return CollectLate(128 << 20)
+	return CollectLate(bytes)
 }
