@@ -130,7 +130,7 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 		}
 		return s.Page(g, func(w io.Writer) error { return g.Write(w, o.Format == formatMarkdown) }, styleOf)
 	}
-	o.Summary = !chooses(s)
+	o.Summary = !chooses(s.Given)
 	view, err := show.Show(ctx, uri, o.Options)
 	if errors.Is(err, storage.ErrNotExist) && o.Summary {
 		if run, found := showRun(ctx, uri); found == nil {
@@ -161,17 +161,19 @@ func (o *showSettings) keptNone(s *cli.Session, rows int) {
 	}
 }
 
-// chooses reports whether a flag chooses rows.
-func chooses(s *cli.Session) bool {
-	return slices.ContainsFunc([]string{"table", "first", "rows", "failed", "where", "columns", "sort", "worst"}, s.Given)
+// chooses reports whether a setting that is given chooses rows.
+func chooses(given func(name string) bool) bool {
+	return slices.ContainsFunc([]string{"table", "first", "rows", "failed", "where", "columns", "sort", "worst"}, given)
 }
 
 func (o *showSettings) check(s *cli.Session) error {
 	switch searches := s.Given("search"); {
-	case searches && (chooses(s) || o.Trajectory+o.Group != "" || o.Full || o.Format != formatText):
+	case searches && (chooses(s.Typed) || o.Trajectory+o.Group != "" || o.Full || o.Format != formatText):
 		return cli.Usagef("it takes --search-regexp, --limit and --json", "--search is given with a flag that shows something else")
-	case o.Limit < 1 || !searches && (s.Given("limit") || o.SearchRegexp):
-		return cli.Usagef("--rows limits rows", "--search-regexp and --limit, of at least 1, are for --search")
+	case o.Limit < 1:
+		return cli.Usagef("", "--limit %d: must be at least 1", o.Limit)
+	case !searches && (s.Typed("limit") || s.Typed("search-regexp")):
+		return cli.Usagef("--rows limits rows", "--search-regexp and --limit are for --search")
 	case o.Rows < 0 || o.First < 0 || o.Worst < 0:
 		return cli.Usagef("", "--rows %d, --first %d, --worst %d: must not be negative", o.Rows, o.First, o.Worst)
 	case o.Worst > 0 && (s.Given("sort") || s.Given("rows") || s.Given("desc")):
@@ -182,7 +184,7 @@ func (o *showSettings) check(s *cli.Session) error {
 		return cli.Usagef("--rows says how many", "--first is a row of the dataset, and sorted rows are shown from the first")
 	case o.Trajectory != "" && o.Group != "":
 		return cli.Usagef("give one of them", "--trajectory and --group are both given")
-	case o.Trajectory+o.Group != "" && chooses(s):
+	case o.Trajectory+o.Group != "" && chooses(s.Typed):
 		return cli.Usagef("these show all of what they name", "--trajectory and --group take no flag that chooses rows")
 	case o.Full && o.Trajectory == "":
 		return cli.Usagef("name one with --trajectory", "--full is for a conversation")

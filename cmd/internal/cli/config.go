@@ -217,7 +217,7 @@ func (a *App) parseSets(sets []string) (Settings, error) {
 // checkKey refuses a section or key that does not exist.
 func (a *App) checkKey(where, section, key string, all map[string][]*option) error {
 	if _, ok := all[section]; !ok {
-		return Usagef(plugin.Nearest(section, a.sections(all), "sections are "+strings.Join(a.sections(all), ", ")),
+		return Usagef(plugin.Nearest(section, append(a.sections(all), a.keys("", all)...), "sections are "+strings.Join(a.sections(all), ", ")),
 			"%s: there is no section %q", where, section)
 	}
 	known := a.keys(section, all)

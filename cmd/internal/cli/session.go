@@ -42,6 +42,13 @@ func (s *Session) Given(name string) bool {
 	return o != nil && o.texts != nil
 }
 
+// Typed reports whether a setting was given on the command line: one of the configuration is
+// for the runs that it concerns.
+func (s *Session) Typed(name string) bool {
+	o := optionNamed(s.options, name)
+	return o != nil && o.given
+}
+
 // Told returns the message and the hint of an error, as the command would end with it.
 func (s *Session) Told(err error) (what, hint string) { return s.Worded(s.Command, err) }
 
