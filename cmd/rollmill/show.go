@@ -172,7 +172,7 @@ func (o *showSettings) check(s *cli.Session) error {
 		return cli.Usagef("it takes --search-regexp, --limit and --json", "--search is given with a flag that shows something else")
 	case o.Limit < 1:
 		return cli.Usagef("", "--limit %d: must be at least 1", o.Limit)
-	case !searches && (s.Typed("limit") || s.Typed("search-regexp")):
+	case !searches && (s.Typed("limit") || o.SearchRegexp):
 		return cli.Usagef("--rows limits rows", "--search-regexp and --limit are for --search")
 	case o.Rows < 0 || o.First < 0 || o.Worst < 0:
 		return cli.Usagef("", "--rows %d, --first %d, --worst %d: must not be negative", o.Rows, o.First, o.Worst)
