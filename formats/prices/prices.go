@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,9 @@ func Parse(entries map[string]any) (Table, error) {
 	}
 	return t, nil
 }
+
+// Round returns an amount in billionths: what sums of fractions add beyond is noise.
+func Round(amount float64) float64 { return math.Round(amount*1e9)/1e9 + 0 } // and no -0
 
 // Of returns the price of a model: that of its name, else of how it begins.
 func (t Table) Of(model string) (Price, bool) {
@@ -151,6 +155,14 @@ func (t Table) Cost(parts ...Facts) *Cost {
 	}
 	if len(t) == 0 || calls == 0 {
 		return nil
+	}
+	if c.Total != nil {
+		*c.Total = Round(*c.Total)
+	}
+	for _, by := range []map[string]float64{c.Steps, c.Models} {
+		for name := range by {
+			by[name] = Round(by[name])
+		}
 	}
 	return c
 }

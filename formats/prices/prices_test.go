@@ -108,6 +108,12 @@ func TestCost(t *testing.T) {
 	if old == nil || old.Total != nil || !slices.Equal(old.Unknown, []string{"10 of 10 calls: no model recorded"}) {
 		t.Errorf("of an earlier version: %+v", old)
 	}
+	// 0.1 + 0.2, and what is left of cached tokens that cost nothing, are no noise
+	c = Table{"a": {Input: 0.1}, "b": {Input: 0.2}, "c": {Input: 0.3}}.Cost(Facts{"rollout": Call(Call(Call(nil, "a", 1e6, 0, 0), "b", 1e6, 0, 0),
+		"c", 700_001, 0, 700_001)})
+	if text, _ := json.Marshal(c); string(text) != `{"total":0.3,"at_least":false,"steps":{"rollout":0.3},"models":{"a":0.1,"b":0.2,"c":0}}` {
+		t.Errorf("%s", text)
+	}
 	if c := (Table{}).Cost(Facts{"rollout": rollout}); c != nil {
 		t.Errorf("without prices: %+v", c)
 	}

@@ -66,6 +66,7 @@ type Paired struct {
 
 	Tokens  *Estimate `json:"tokens,omitempty"`  // difference of the tokens of an attempt
 	Seconds *Estimate `json:"seconds,omitempty"` // and of its time
+	Cost    *Estimate `json:"cost,omitempty"`    // of its calls, over examples of which all is known
 }
 
 // Against compares the scores at b with those at a, each a dataset or the folder of an eval. They
@@ -246,7 +247,7 @@ func (c *Comparison) parts(pairs []pair, o MeasureOptions) error {
 // compare compares a reward over pairs.
 func compare(pairs []pair, name string, o MeasureOptions) Paired {
 	d := Paired{Name: name}
-	var values, withFailures, tokens, seconds paired.Sample
+	var values, withFailures, tokens, seconds, cost paired.Sample
 	var as, bs []float64
 	lowest := math.Inf(1)
 	for _, p := range pairs {
@@ -271,6 +272,9 @@ func compare(pairs []pair, name string, o MeasureOptions) Paired {
 		if p.a.micros > 0 && p.b.micros > 0 {
 			add(&seconds, p.a.id, (p.b.each(p.b.micros)-p.a.each(p.a.micros))/1e6)
 		}
+		if p.a.money != nil && p.b.money != nil {
+			add(&cost, p.a.id, *p.b.money/float64(len(p.b.rewards))-*p.a.money/float64(len(p.a.rewards)))
+		}
 		solvedA, solvedB := p.a.solves(name, o), p.b.solves(name, o)
 		tally := map[int]*int{1: &d.Wins, -1: &d.Losses, 0: &d.Ties}
 		*tally[cmp.Compare(b, a)]++
@@ -285,7 +289,12 @@ func compare(pairs []pair, name string, o MeasureOptions) Paired {
 		return d
 	}
 	d.MeanA, d.MeanB = new(mean(as)), new(mean(bs))
-	d.Difference, d.Tokens, d.Seconds = band(values, o), band(tokens, o), band(seconds, o)
+	d.Difference, d.Tokens, d.Seconds, d.Cost = band(values, o), band(tokens, o), band(seconds, o), band(cost, o)
+	if e := d.Cost; e != nil {
+		if e.Value = prices.Round(e.Value); e.Low != nil {
+			*e.Low, *e.High = prices.Round(*e.Low), prices.Round(*e.High)
+		}
+	}
 	d.P, d.McNemar = new(values.P()), new(paired.McNemar(d.Gained, d.Lost))
 	d.WithFailures = new(mean(withFailures.Differences))
 	d.decide(*d.P, o)

@@ -9,11 +9,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
+	"github.com/rollmill/rollmill/pipelines/look/paired"
 )
 
 // evaluated writes an eval of a policy, as Run does: for each example the rewards of its
 // attempts, null for one that failed; no attempts, no rows.
-func evaluated(t *testing.T, root, examples, reward string, rewards [][]float64) {
+func evaluated(t *testing.T, root, examples, reward string, rewards [][]float64, calls ...func(example, attempt int) []formats.Call) {
 	t.Helper()
 	params := map[string]any{"run": root}
 	if examples != "" {
@@ -28,6 +30,9 @@ func evaluated(t *testing.T, root, examples, reward string, rewards [][]float64)
 			id := fmt.Sprintf("e%02d", e)
 			r := formats.Trajectory{TrajectoryID: formats.TrajectoryID(root, id, 0, k), ExampleID: id, Generation: int32(k), Run: "run", Model: root,
 				PromptTokens: 10, Example: fmt.Sprintf(`{"level":%d}`, e%2), Status: outcomes.StatusOK, StopReason: outcomes.StopDone}
+			for _, of := range calls {
+				r.Attempts, r.Calls = 1, of(e, k)
+			}
 			s := formats.Score{Reward: &v}
 			if math.IsNaN(v) {
 				r.Status, r.StopReason, r.FailureClass = outcomes.StatusFailed, outcomes.StopError, outcomes.FailTimeout
@@ -95,6 +100,52 @@ func TestAgainst(t *testing.T) {
 				t.Errorf("the other way round: %+v, %v", other, err)
 			}
 		})
+	}
+}
+
+// TestCostOfAgainst: the difference in cost is that of each call's own model, of the examples whose calls are all known, with the
+// band of any other figure.
+func TestCostOfAgainst(t *testing.T) {
+	table := prices.Table{"p*": {1, 4, 0.25}, "user": {0.5, 0.5, 0.5}}
+	call := func(model string, prompt, completion, cached int) formats.Call {
+		return formats.Call{Model: model, PromptTokens: int32(prompt), CompletionTokens: int32(completion), CachedTokens: int32(cached)}
+	}
+	evaluated(t, "mem://cost/a", "set", "r", twenty(0), func(e, k int) []formats.Call {
+		return []formats.Call{call("p@1", 1000, 100, 0), call("user", 200, 10, 0)}
+	})
+	var want paired.Sample
+	var raw []float64
+	unknown := map[int]formats.Call{3: call("nobody", 5, 5, 0), 5: call("p@2", 0, 0, 0), 6: {Model: "p@2", PromptTokens: 5, Sampling: `{"no_usage":true}`},
+		8: {Model: "p@2", PromptTokens: 5, Error: "HTTP 500"}}
+	evaluated(t, "mem://cost/b", "set", "r", twenty(0.5), func(e, k int) []formats.Call {
+		calls := []formats.Call{call("p@2", 1000+100*e, 50+k, 1000), call("p@2", 300, 7*e, 0)}
+		if c, is := unknown[e]; is && k == 1 {
+			return append(calls, c)
+		}
+		raw = append(raw, (1000*0.25+100*float64(e)+4*float64(50+k)+300+4*7*float64(e)-(1000+400+105))/1e6)
+		if k == 1 {
+			want.IDs, want.Differences = append(want.IDs, fmt.Sprintf("e%02d", e)), append(want.Differences, (raw[len(raw)-2]+raw[len(raw)-1])/2)
+		}
+		return calls
+	})
+	got, err := Against(t.Context(), "mem://cost/a", "mem://cost/b", MeasureOptions{Solved: 0.8, Slices: []string{"level"}, Prices: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, high := want.Band(0.95)
+	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-9 }
+	if c := got.Cost; c == nil || c.Examples != 16 || !near(c.Value, mean(want.Differences)) || !near(*c.Low, low) || !near(*c.High, high) || *c.Low >= *c.High {
+		t.Errorf("cost %+v, want %v [%v, %v]", c, mean(want.Differences), low, high)
+	}
+	if got.Slices[0].Cost.Examples+got.Slices[1].Cost.Examples != 16 {
+		t.Errorf("slices %+v and %+v", got.Slices[0].Cost, got.Slices[1].Cost)
+	}
+	var text bytes.Buffer
+	if err := got.WriteText(&text); err != nil || !strings.Contains(text.String(), ", of the 16 examples where it is known on both sides\n") {
+		t.Errorf("%v: the text does not say of how many examples:\n%s", err, &text)
+	}
+	if got, err := Against(t.Context(), "mem://cost/a", "mem://cost/b", MeasureOptions{}); err != nil || got.Cost != nil {
+		t.Errorf("without prices: %+v, %v", got.Cost, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/prices"
@@ -79,6 +80,7 @@ type example struct {
 	fields  map[string]any // only if slices are requested
 	tokens  int64          // of all its trajectories
 	micros  int64          // that they took, added up
+	money   *float64       // that all their calls cost; nil if not all of it is known
 }
 
 // read groups trajectories by example and epoch, and collects the models that
@@ -93,11 +95,16 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 	if len(o.Slices) > 0 {
 		columns = append(columns, "example")
 	}
+	if len(o.Prices) > 0 {
+		columns = append(columns, "status", "attempts", "diverged", "calls.model", "calls.prompt_tokens", "calls.completion_tokens",
+			"calls.cached_tokens", "calls.sampling", "calls.error", "calls.attempts", "calls.repeated")
+	}
 	var out []*example
 	models := map[string]bool{}
 	all := query.Rows(ctx, d, query.Query{Where: o.Where}, columns...)
 	err = dataset.GroupsOf(all, (*query.Row).Group, func(rows []query.Row) error {
 		e := &example{id: rows[0].ExampleID, epoch: int(rows[0].Epoch), named: map[string][]*float64{}}
+		calls := map[string]float64{}
 		for i := range rows {
 			r := &rows[i]
 			if r.Model != "" {
@@ -117,6 +124,11 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 			}
 			e.tokens += int64(r.PromptTokens) + int64(r.CompletionTokens)
 			e.micros += max(0, r.FinishedAt-r.StartedAt)
+			prices.Count(calls, &formats.Trajectory{Status: r.Status, Attempts: r.Attempts, Diverged: r.Diverged, ForkCall: r.ForkCall,
+				Calls: r.Calls})
+		}
+		if cost := o.Prices.Cost(prices.Facts{"rollout": calls}); cost != nil && !cost.AtLeast {
+			e.money = cost.Total
 		}
 		if rows[0].ForkCall == nil { // a fork is no attempt at its example
 			out = append(out, e)

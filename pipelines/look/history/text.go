@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -18,12 +19,16 @@ import (
 func (r Run) WriteTable(w io.Writer) error {
 	names, scores := namedRewards(r.Epochs), ScoreNames(r.Epochs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var priced []string // a column if there are prices
+	if r.Money != nil {
+		priced = []string{"cost"}
+	}
 	heading := func(before string) func(string) string { return func(name string) string { return before + name } }
 	fmt.Fprintf(t, "epoch\ttrajectories\tfailed\tgroups\tflat\tkept\tcurriculum\treward\tkept "+
-		"reward\tvalidation\t%s%sstep\tsubmission\t\n", cells(names, heading("validation ")),
-		cells(scores, heading("reward ")))
+		"reward\tvalidation\t%s%sstep\tsubmission\t%s\n", cells(names, heading("validation ")),
+		cells(scores, heading("reward ")), cells(priced, func(name string) string { return name }))
 	for _, e := range r.Epochs {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s%s\t%s\t\n", e.Epoch,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s%s\t%s\t%s\n", e.Epoch,
 			cell(e.Train, func(s *Sample) int64 { return s.Trajectories }),
 			cell(e.Train, func(s *Sample) int64 { return s.Failed }),
 			cell(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
@@ -32,7 +37,10 @@ func (r Run) WriteTable(w io.Writer) error {
 			text.Number(meanOf(e.Train)), text.Number(meanOf(e.Kept)), text.Number(meanOf(e.Validation)),
 			cells(names, func(name string) string { return text.Number(e.Validation.Only(name).Mean) }),
 			cells(scores, func(name string) string { return text.Number(meanOf(e.Scores[name])) }), step(e),
-			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }))
+			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }), cells(priced, func(string) string {
+				total, _ := e.Money.Text()
+				return cmp.Or(total, "-")
+			}))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -50,14 +50,14 @@ type Recorded struct {
 	Example          string `parquet:"example,optional"`
 	Answer           string `parquet:"answer,optional"`
 	Metadata         string `parquet:"metadata,optional"`
+	Attempts         int32  `parquet:"attempts,optional"`
+	Diverged         string `parquet:"diverged,optional"`
 
 	Artifacts []formats.Artifact `parquet:"artifacts,optional,list"`
 	Messages  []struct {
 		Parent int32 `parquet:"parent"`
 	} `parquet:"messages,list"`
-	Calls []struct {
-		Target bool `parquet:"target"`
-	} `parquet:"calls,list"`
+	Calls []formats.Call `parquet:"calls,list"`
 }
 
 // Group returns the id of the row's group. It needs group_id, or else example_id, epoch,
