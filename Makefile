@@ -5,7 +5,7 @@ GO    ?= go
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS)
 ifeq ($(findstring disable_grpc_modules,$(GOFLAGS)),)
-GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,arrow_json_stdlib,urfave_cli_no_docs -vet=off -gcflags=all=-dwarf=false $(GOFLAGS)
+GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,arrow_json_stdlib,urfave_cli_no_docs -vet=off -gcflags=all=-dwarf=false -ldflags=-s $(GOFLAGS)
 endif
 COUNT ?= 3
 SEEDS ?= 2
