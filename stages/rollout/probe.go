@@ -36,14 +36,16 @@ func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error
 				probeTimeout, err)
 		}
 		if err != nil {
-			o.Logger().Warn("an endpoint does not answer", "endpoint", e, "error", err)
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) < len(o.Endpoints) {
-		return logprobs, nil
+	if len(errs) == len(o.Endpoints) {
+		return nil, errors.Join(errs...)
 	}
-	return nil, errors.Join(errs...)
+	for _, err := range errs {
+		o.Logger().Warn("an endpoint does not answer", "error", err)
+	}
+	return logprobs, nil
 }
 
 // listModels requests the list of models. Any answer is good, except one that

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -392,6 +395,27 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// TestARefusalIsSaidOnce: as the error, or, if another endpoint answers, as a warning.
+func TestARefusalIsSaidOnce(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such key", http.StatusUnauthorized) }))
+	t.Cleanup(web.Close)
+	o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 1)
+	good := o.Endpoints
+	for _, c := range []struct {
+		endpoints []string
+		kind      fault.Kind
+		warnings  int
+	}{{[]string{web.URL, web.URL + "/v1"}, fault.Budget, 0}, {append(good, web.URL), "", 1}} {
+		var log strings.Builder
+		o.Endpoints, o.Log = c.endpoints, slog.New(slog.NewTextHandler(&log, nil))
+		_, err := rollout.Run(t.Context(), o)
+		if n := strings.Count(log.String(), "an endpoint does not answer"); kind(err) != c.kind || n != c.warnings ||
+			strings.Count(log.String(), "refuses everybody") != n {
+			t.Errorf("%d warnings, %v:\n%s", n, err, log.String())
+		}
+	}
 }
 
 // TestHopelessEnginesEndTheRun early, with a hint, and leave nothing behind
