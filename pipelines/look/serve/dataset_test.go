@@ -58,7 +58,8 @@ func TestFiguresHaveFewDigits(t *testing.T) {
 // TestCopiedDatasetsKeepTheirTime: pages say when a dataset was complete, not when its files were copied, and
 // nothing if that is not known.
 func TestCopiedDatasetsKeepTheirTime(t *testing.T) {
-	from, root := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "copy")
+	runs := t.TempDir()
+	from, root := filepath.Join(runs, "run"), filepath.Join(runs, "copy")
 	scoredEpoch(t, from, func([]formats.Trajectory) {})
 	if err := os.CopyFS(root, os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -87,6 +88,27 @@ func TestCopiedDatasetsKeepTheirTime(t *testing.T) {
 	}
 	r.has(r.page("/d/epoch-0%2Frollout"), "written by rollout on 2024-05-06 07:08 UTC")
 	r.has(r.page("/d/epoch-0%2Fscore"), "written by score.")
+
+	for _, of := range []string{"score", "score-2"} { // rollout is then the last dataset
+		if err := os.Rename(filepath.Join(root, "epoch-0", of), filepath.Join(t.TempDir(), of)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := reads(t, runs).page("/")
+	if !strings.Contains(page, "2024-05-06 07:08") || strings.Contains(page, "not noted") || strings.Index(page, ">run</a>") > strings.Index(page, ">copy</a>") {
+		t.Errorf("the copied run is new:\n%s", page)
+	}
+	name := filepath.Join(root, "epoch-0", "rollout", manifest.FileName)
+	data, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, []byte(strings.Replace(string(data), `"written": "2024-05-06T07:08:09Z"`, `"other": 1`, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := reads(t, runs).page("/"); !strings.Contains(page, "not noted") {
+		t.Errorf("a run whose last dataset notes no time has one:\n%s", page)
+	}
 }
 
 // TestDiffGroupsEqualAnswers: trajectories with the same rewards and the same answer are one row.

@@ -148,7 +148,7 @@ func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (funnel.Stage
 	if err != nil {
 		return funnel.Stage{}, err
 	}
-	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: cmp.Or(d.Written, f.Written)}, nil
+	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: d.Written}, nil
 }
 
 // count returns what the manifests of an epoch say.

@@ -115,7 +115,7 @@ func (s *Server) listOf(r *http.Request, what string, list func(*query.Index) qu
 		return nil, nil, err
 	}
 	m.Problems = x.From.Problems
-	return m, x, m.show(list(x).Page(r.Context(), m.Query))
+	return m, x, m.show(r.Context(), list(x))
 }
 
 // Add adds a row, whose first cell is a link that passes on the state of the list.
@@ -149,6 +149,9 @@ func (m *listModel) url(q query.Query) string {
 	if q.Page > 1 {
 		number = strconv.Itoa(q.Page)
 	}
+	if m.Problem != "" { // the next list is one that can be shown
+		q.Where = ""
+	}
 	pairs := []any{"where", q.Where, "sort", q.Order, "page", number}
 	for name, value := range q.Choices {
 		pairs = append(pairs, name, value)
@@ -156,16 +159,20 @@ func (m *listModel) url(q query.Query) string {
 	return page.WithQuery(m.path, pairs...)
 }
 
-// show sets what all lists show of a page. A condition that cannot be evaluated is
-// part of it.
-func (m *listModel) show(p *query.Page, err error) error {
-	var bad *query.WhereError
-	if errors.As(err, &bad) {
-		m.Problem, p = bad.Err.Error(), &query.Page{Page: 1, Pages: 1}
-		if bad.Place != "" {
+// show sets what all lists show of a page. Of a condition that cannot be evaluated it shows the problem, and the
+// facets without it.
+func (m *listModel) show(ctx context.Context, in query.List) error {
+	p, err := in.Page(ctx, m.Query)
+	if bad := (*query.WhereError)(nil); errors.As(err, &bad) {
+		if m.Problem = bad.Err.Error(); bad.Place != "" {
 			m.Problem = fmt.Sprintf("it fails for %s: %s", bad.Place, m.Problem)
 		}
-	} else if err != nil {
+		all := m.Query
+		all.Where = ""
+		p, err = in.Page(ctx, all)
+		p = &query.Page{Page: 1, Pages: 1, Facets: p.Facets}
+	}
+	if err != nil {
 		return err
 	}
 	m.Page = p

@@ -122,6 +122,11 @@ func TestLists(t *testing.T) {
 	}
 	has(list+"?status=failed", fmt.Sprintf("%d trajectories, page 1", failed), `aria-current="true"`, `name="status" value="failed"`)
 	has(list+"?where=rewrd+%3E+1", "unknown name rewrd (1:1)", `value="rewrd &gt; 1"`, `role="alert"`)
+	// links of a refused condition leave it out, and the facet that was chosen can be taken back
+	if body := has(list+"?where=rewrd+%3E+1&status=failed&sort=-reward", `href="`+list+`?sort=-reward" class="state" aria-current="true">failed`,
+		`href="`+list+`?sort=-reward&amp;status=ok"`, `href="`+list+`?sort=reward&amp;status=failed"`); strings.Contains(body, "where=rewrd") {
+		t.Errorf("a link keeps the refused condition:\n%s", body)
+	}
 	has(list+"?where=reward+%3E+9", "No trajectories like these")
 	has("/d/epoch-0%2Fscore/groups?sort=-spread", "150 groups, page 1 of 2")
 	second := scores[1].TrajectoryID

@@ -42,7 +42,7 @@ type runRow struct {
 	Trained   int // epochs that a trainer completed
 	Tokens    int64
 	Spent     string    // at the given prices; "" without
-	When      time.Time // of the last file
+	When      time.Time // of its last dataset, as that notes it; zero if it does not
 	Live      bool
 	damaged   []string
 }
@@ -87,9 +87,9 @@ func (s *Server) runsPage(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		row.When = changed[run]
 		m.Runs, m.Problems = append(m.Runs, row), append(m.Problems, row.damaged...)
 	}
+	slices.SortStableFunc(m.Runs, func(a, b runRow) int { return b.When.Compare(a.When) })
 	if r.URL.Query().Has("choose") {
 		m.Problems = append(m.Problems, "Choose two runs or more to compare.")
 	}
@@ -108,6 +108,13 @@ func (s *Server) summary(ctx context.Context, l *catalogue.Listing) (runRow, err
 			epochsAre(len(f.left)), plural.Numbers(f.left)))
 	}
 	row.Live = slices.ContainsFunc(l.Entries, (*catalogue.Entry).Live)
+	for _, f := range slices.Backward(l.Entries) {
+		if f.Complete {
+			last, _ := s.manifest(ctx, f) // counted names a damaged one
+			row.When = last.Written
+			break
+		}
+	}
 	run := history.Run{Epochs: row.Epochs}
 	run.Price(s.prices)
 	row.Tokens = run.Cost().Tokens()
