@@ -40,9 +40,12 @@ epochs with their datasets, and the next command.
   rollmill show runs/demo/epoch-0/group --table _groups --rows 20
   rollmill show runs/demo --search 'no such order'
 
---search reads the messages, reasoning, tool calls, answers and errors of a dataset, a run
-or a folder of runs, and ignores case. A trajectory is listed once in a run: in its rollout,
-with its last reward. Exit code 4: some dataset could not be searched, or not whole.
+--search reads the texts of trajectories in a dataset, a run or a folder of runs, and
+ignores case: messages, reasoning, tool calls, answers, errors, alternatives to messages
+(candidates) and the text files that attempts left (artifacts); not the task's row, nor
+workspaces of containers. A trajectory is listed once in a run: in its rollout, with its
+last reward. Of a rollout that is not complete, the attempts in its journals are searched.
+Exit code 4: some dataset could not be searched, or not whole.
 
 A conversation shows each message with its tool calls, tokens and branches, and
 whether it trains. On a terminal, headings are bold (unless NO_COLOR is set) and

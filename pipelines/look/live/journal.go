@@ -5,6 +5,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -293,6 +294,27 @@ func Load(ctx context.Context, under *seal.Underway, attempts []*Attempt) ([]for
 		}
 	}
 	return out, nil
+}
+
+// Each yields the whole rows of the attempts, one segment after the other.
+func (j *Journal) Each(ctx context.Context) iter.Seq2[*formats.Trajectory, error] {
+	return func(yield func(*formats.Trajectory, error) bool) {
+		of := map[string][]*Attempt{}
+		for _, a := range j.Attempts {
+			of[a.segment.Name] = append(of[a.segment.Name], a)
+		}
+		for _, s := range j.under.Segments {
+			rows, err := Load(ctx, j.under, of[s.Name])
+			for i := range rows {
+				if !yield(&rows[i], nil) {
+					return
+				}
+			}
+			if err != nil && !yield(nil, err) {
+				return
+			}
+		}
+	}
 }
 
 // absent is the error about what a journal does not have.

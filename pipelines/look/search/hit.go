@@ -17,7 +17,7 @@ type Hit struct {
 	ExampleID    string   `json:"example_id"`
 	TrajectoryID string   `json:"trajectory_id"`
 	Dataset      string   `json:"dataset"` // the path below the root; "-" for the root
-	Message      int      `json:"message"` // -1: in the answer or the error
+	Message      int      `json:"message"` // in which, or to which a candidate is an alternative; -1: none
 	Place        string   `json:"place"`   // in words
 	Before       string   `json:"before"`  // what is around it, cut
 	Match        string   `json:"match"`
@@ -26,22 +26,24 @@ type Hit struct {
 
 // columns are those that a search reads.
 var columns = strings.Fields("trajectory_id example_id answer error messages.role messages.branch messages.content messages.content_parts " +
-	"messages.reasoning messages.tool_calls.name messages.tool_calls.arguments")
+	"messages.reasoning messages.tool_calls.name messages.tool_calls.arguments " +
+	"candidates.message candidates.content candidates.reasoning candidates.tool_calls.name " +
+	"candidates.tool_calls.arguments artifacts.name artifacts.content")
 
 const (
 	readRows         = 16      // at once; a row may be large
 	maxMatch, around = 200, 60 // characters of what is found, and of what is on both sides
+
+	binary = "data:;base64," // begins the content of a file that is not text
 )
 
-// hit returns the first place in a trajectory, nil for none: in its messages, the answer or the error.
+// hit returns the first place in a trajectory, nil for none: in its messages, the answer, the error, the
+// alternatives to messages, or the text files that the attempt left.
 func (s *search) hit(t *formats.Trajectory) *Hit {
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		texts := []string{"content", m.Content, "content part", m.ContentParts, "reasoning", m.Reasoning}
-		for _, c := range m.ToolCalls {
-			texts = append(texts, "tool's name", c.Name, "tool's arguments", c.Arguments)
-		}
-		if h := s.look(texts); h != nil {
+		h := s.look(named(m.ToolCalls, "content", m.Content, "content part", m.ContentParts, "reasoning", m.Reasoning))
+		if h != nil {
 			h.Message, h.Place = i, fmt.Sprintf("message %d, %s, %s", i, m.Role, h.Place)
 			if m.Branch != "" {
 				h.Place += ", branch " + m.Branch
@@ -49,7 +51,30 @@ func (s *search) hit(t *formats.Trajectory) *Hit {
 			return h
 		}
 	}
-	return s.look([]string{"answer", t.Answer, "error", t.Error})
+	if h := s.look([]string{"answer", t.Answer, "error", t.Error}); h != nil {
+		return h
+	}
+	for i := range t.Candidates {
+		c := &t.Candidates[i]
+		if h := s.look(named(c.ToolCalls, "content", c.Content, "reasoning", c.Reasoning)); h != nil {
+			h.Message, h.Place = int(c.Message), fmt.Sprintf("candidate %d, %s", i, h.Place)
+			return h
+		}
+	}
+	for _, a := range t.Artifacts {
+		if h := s.look([]string{"file " + a.Name, a.Content}); h != nil && !strings.HasPrefix(a.Content, binary) {
+			return h
+		}
+	}
+	return nil
+}
+
+// named returns texts, each after its name, and those of tool calls.
+func named(calls []formats.ToolCall, texts ...string) []string {
+	for _, c := range calls {
+		texts = append(texts, "tool's name", c.Name, "tool's arguments", c.Arguments)
+	}
+	return texts
 }
 
 // look returns the first text with the pattern. Keys are redacted before the text is cut, which leaves no part of one.

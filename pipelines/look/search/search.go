@@ -1,7 +1,8 @@
 // Package search finds a text in the trajectories of datasets: those of one, of a run, or of a
 // folder of runs. A trajectory is found once in a run, at the first place in the first dataset that
 // has its texts: a rollout or an import, not what curate kept of it. Its reward is that of group, else of score,
-// else the agent's own. Datasets that cannot be read are named in the result.
+// else the agent's own. Of a rollout that is not complete, the attempts in its journals are searched. Datasets that
+// cannot be read are named in the result.
 package search
 
 import (
@@ -9,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
 	"github.com/rollmill/rollmill/pipelines/look/find"
+	"github.com/rollmill/rollmill/pipelines/look/live"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -40,7 +43,7 @@ type Result struct {
 	Rows     int64    `json:"rows"`     // to search
 	Bytes    int64    `json:"-"`        // there are no more to read
 	Partial  bool     `json:"partial"`  // some dataset was not searched, or not whole
-	Problems []string `json:"problems"` // which, and why; and those that a gate refused, which were searched
+	Problems []string `json:"problems"` // which, and why; and what was searched though refused by a gate or not complete
 }
 
 // Much is how many bytes are said before they are read.
@@ -54,7 +57,14 @@ type search struct {
 	opened  []*dataset.Dataset
 	targets []*query.Sources   // whose base is searched
 	at      []*catalogue.Entry // of targets
-	found   map[string]bool    // ids, with their run
+	begun   []unfinished
+	found   map[string]bool // ids, with their run
+}
+
+// unfinished is a rollout that is not complete.
+type unfinished struct {
+	*catalogue.Entry
+	*live.Journal
 }
 
 // Run searches the datasets of a listing. If its context ends, the error comes with what was found so far.
@@ -82,6 +92,11 @@ func Run(ctx context.Context, entries []*catalogue.Entry, o Options) (*Result, e
 			s.problem(ctx, s.at[i], s.read(ctx, s.at[i], t))
 		}
 	}
+	for _, u := range s.begun {
+		if !s.AtLeast {
+			s.problem(ctx, u.Entry, s.each(u.Entry, u.Each(ctx), int64(len(u.Attempts)), func(int64, *Hit) {}))
+		}
+	}
 	s.AtLeast = s.AtLeast || ctx.Err() != nil
 	return s.Result, ctx.Err()
 }
@@ -97,7 +112,7 @@ func (s *search) problem(ctx context.Context, f *catalogue.Entry, err error) {
 func (s *search) open(ctx context.Context, f *catalogue.Entry) *dataset.Dataset {
 	if !f.Complete { // opening it could write its manifest, which is the writer's business
 		if !f.Receipt {
-			s.problem(ctx, f, errors.New("not complete, and not searched: run its command again, or rollmill seal"))
+			s.begin(ctx, f)
 		}
 		return nil
 	}
@@ -110,6 +125,25 @@ func (s *search) open(ctx context.Context, f *catalogue.Entry) *dataset.Dataset 
 		s.Problems = append(s.Problems, fmt.Sprintf("%s was searched although gate %s refused it", f.Key, g.Name))
 	}
 	return d
+}
+
+// begin adds the attempts that have ended of a rollout that is not complete.
+func (s *search) begin(ctx context.Context, f *catalogue.Entry) {
+	u := unfinished{f, &live.Journal{}}
+	err := errors.New("run its command again, or rollmill seal")
+	if f.Segments > 0 {
+		err = u.Refresh(ctx, f.URI)
+	}
+	if err != nil {
+		s.problem(ctx, f, fmt.Errorf("not complete, and not searched: %w", err))
+		return
+	}
+	if left := u.Totals().Rows - int64(len(u.Attempts)); left > 0 {
+		s.problem(ctx, f, fmt.Errorf("not complete, and %d of its rows, of finished shards, are not searched: "+
+			"run its command again, or rollmill seal", left))
+	}
+	s.begun, s.Rows = append(s.begun, u), s.Rows+int64(len(u.Attempts))
+	s.Problems = append(s.Problems, fmt.Sprintf("%s is not complete: the attempts in its journals were searched", f.Key))
 }
 
 // add adds a dataset to those that are searched, unless another of them has its texts.
@@ -154,11 +188,25 @@ func (s *search) read(ctx context.Context, f *catalogue.Entry, t *query.Sources)
 	if err != nil {
 		return err
 	}
+	from := cmp.Or(t.Members, t.Scores, t.Base)
+	return s.each(f, r.Each(readRows), t.Base.Rows, func(row int64, h *Hit) {
+		if r, err := query.At(ctx, from, row, "trajectory_id", "reward"); err != nil || r.TrajectoryID != h.TrajectoryID {
+			s.problem(ctx, f, fmt.Errorf("the rewards of what was found are not known: %s is damaged, or of other rows (%v)",
+				from.URI(), err))
+		} else {
+			h.Reward = r.Reward
+		}
+	})
+}
+
+// each searches rows, of which there are n. A hit has the agent's own reward until rewarded gives it another.
+func (s *search) each(f *catalogue.Entry, rows iter.Seq2[*formats.Trajectory, error], n int64,
+	rewarded func(row int64, h *Hit)) error {
 	row := int64(-1)
 	s.Datasets++
-	for x, err := range r.Each(readRows) {
+	for x, err := range rows {
 		if row++; err != nil {
-			return fmt.Errorf("searched up to row %d of %d: %w", row, t.Base.Rows, err)
+			return fmt.Errorf("searched up to row %d of %d: %w", row, n, err)
 		}
 		if s.Searched++; row%readRows == 0 {
 			s.Report(s.Result, nil)
@@ -169,12 +217,8 @@ func (s *search) read(ctx context.Context, f *catalogue.Entry, t *query.Sources)
 		}
 		s.found[id] = true
 		h.TrajectoryID, h.ExampleID, h.Dataset = strings.Clone(x.TrajectoryID), strings.Clone(x.ExampleID), f.Key
-		from := cmp.Or(t.Members, t.Scores, t.Base)
-		if r, err := query.At(ctx, from, row, "trajectory_id", "reward"); err != nil || r.TrajectoryID != h.TrajectoryID {
-			s.problem(ctx, f, fmt.Errorf("the rewards of what was found are not known: %s is damaged, or of other rows (%v)", from.URI(), err))
-		} else {
-			h.Reward = r.Reward
-		}
+		h.Reward = x.Reward
+		rewarded(row, h)
 		s.Hits = append(s.Hits, h)
 		if s.Report(s.Result, h); len(s.Hits) == s.Limit {
 			s.AtLeast = true

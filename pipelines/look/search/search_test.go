@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/datasettest"
+	"github.com/rollmill/rollmill/formats/dataset/journals"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/randomtest"
@@ -89,7 +90,10 @@ func rows(run string) []formats.Trajectory {
 		{Messages: []formats.Message{{Parent: -1, Role: "user", Content: "go"}, {Role: "assistant", Content: "one"},
 			{Parent: 0, Role: "assistant", Content: "a platypus", Branch: "retry"}}},
 		{Messages: []formats.Message{{Parent: -1, Role: "tool", ContentParts: `[{"type":"text","text":"` + strings.Repeat("é", 500) + `wombat\nend"}]`}}},
-		{Answer: "an emu", Error: "TimeoutError: koala\x1b[31m"},
+		{Answer: "an emu", Error: "TimeoutError: koala\x1b[31m",
+			Candidates: []formats.Candidate{{Message: -1, Content: "a bilby"}, {Message: 2, Content: "no", Reasoning: "dingo?",
+				ToolCalls: []formats.ToolCall{{Name: "hop", Arguments: `{"far":"\u00fcber"}`}}}},
+			Artifacts: []formats.Artifact{{Name: "x.bin", Content: "data:;base64,bnVtYmF0"}, {Name: "out.log", Content: "saw a bnVtYmF0"}}},
 	}
 	for i := range out {
 		out[i].TrajectoryID, out[i].ExampleID, out[i].Generation, out[i].Status = fmt.Sprintf("%s-%d", run, i), "e", int32(i), "ok"
@@ -138,6 +142,10 @@ func TestPlaces(t *testing.T) {
 		{"wombat\nEND", false, "13 a-3 epoch-0/rollout message 0, tool, content part"},
 		{"emu", false, "14 a-4 epoch-0/rollout answer"},
 		{"koala", false, "14 a-4 epoch-0/rollout error"},
+		{"bilby", false, "14 a-4 epoch-0/rollout candidate 0, content"},
+		{"DINGO", false, "14 a-4 epoch-0/rollout candidate 1, reasoning"},
+		{"über", false, "14 a-4 epoch-0/rollout candidate 1, tool's arguments"},
+		{"bnVtYmF0", false, "14 a-4 epoch-0/rollout file out.log"},
 		{"q.okka", false, ""},
 		{"Q.okka", true, "11 a-1 epoch-0/rollout message 1, assistant, reasoning"},
 		{"q.okka", true, ""},
@@ -241,6 +249,54 @@ func TestProblems(t *testing.T) {
 	}
 	if _, r := finds(t, root+"/gated", "straße", false); r.Partial || len(r.Problems) != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestRolloutsUnderWay: the attempts in the journals are searched, and what is in finished shards is named.
+func TestRolloutsUnderWay(t *testing.T) {
+	root := t.TempDir()
+	write(t, root+"/epoch-0", "a")
+	begin := func(shard int, rows []formats.Trajectory) *shards.Shard {
+		w, err := shards.Begin(t.Context(), root+"/epoch-1/rollout", wide, shards.Options{Shard: shard, Of: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := journals.Open[formats.Trajectory](t.Context(), w.Journal())
+		for _, r := range rows { // a segment each
+			if err == nil {
+				err = j.Append(t.Context(), []formats.Trajectory{r})
+			}
+		}
+		if err == nil {
+			err = shards.NewTable[formats.Trajectory](w, "", -1).Write(t.Context(), rows)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	first := begin(0, rows("b")[:1])
+	again := rows("c")[1]
+	again.TrajectoryID = "c-4"
+	failed := rows("c")[4]
+	failed.Status = "failed"
+	begin(1, []formats.Trajectory{rows("c")[0], failed, again})
+	got, r := finds(t, root, "straße", false)
+	want := []string{"10 a-0 epoch-0/rollout message 0, user, content", "0.25 b-0 epoch-1/rollout message 0, user, content",
+		"0.25 c-0 epoch-1/rollout message 0, user, content"}
+	if !slices.Equal(got, want) || r.Partial || r.Searched != 8 || r.Rows != 8 || r.Datasets != 2 || len(r.Problems) != 1 ||
+		!strings.Contains(r.Problems[0], "epoch-1/rollout is not complete: the attempts in its journals were searched") {
+		t.Errorf("%q, %+v", got, r)
+	}
+	if got, _ := finds(t, root+"/epoch-1/rollout", "koala", false); len(got) != 0 {
+		t.Errorf("an attempt that was made again is searched: %q", got)
+	}
+	if _, err := first.Commit(t.Context(), shards.Outcome{Counts: map[string]int64{}}); err != nil {
+		t.Fatal(err)
+	}
+	got, r = finds(t, root+"/epoch-1", "straße", false)
+	if len(got) != 1 || !strings.Contains(got[0], "c-0") || !r.Partial || len(r.Problems) != 2 || !strings.Contains(r.Problems[0], "1 of its rows, of finished shards, are not searched") {
+		t.Errorf("%q, %+v", got, r)
 	}
 }
 

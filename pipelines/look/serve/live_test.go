@@ -147,6 +147,14 @@ func TestARolloutUnderWayIsShown(t *testing.T) {
 	if page := s.page(live + "?page=7"); strings.Contains(page, "ex-0") {
 		t.Error("a page after the last has attempts")
 	}
+	found := s.page("/search?q=play")
+	if !strings.Contains(found, "epoch-0/rollout is not complete: the attempts in its journals were searched") {
+		t.Errorf("a search in a rollout under way:\n%s", found)
+	}
+	hit := regexp.MustCompile(`<a href="(/d/epoch-0%2Frollout/t/[0-9a-f]+)#m0">`).FindStringSubmatch(found)
+	if hit == nil || !strings.Contains(s.page(hit[1]), `id="m0"`) {
+		t.Errorf("no page of what was found, %q:\n%s", hit, found)
+	}
 	checkMembers(t, s)
 	if after := tree(t, root); after != before {
 		t.Errorf("reading changed the run:\n%s\nbefore:\n%s", after, before)
