@@ -118,7 +118,7 @@ var unsized = map[string]string{
 	"formats/records more":           "doubles what is there, up to text.limit",
 	"formats/spill grow":             "doubles what is there, up to the sorter's memory",
 	"formats/spill next":             "a record of our own file",
-	"formats/completion ParseIDs":    "commas that are there",
+	"formats/completion appendIDs":   "commas that are there",
 	"storage readLimited":            "limit, two lines above",
 }
 

@@ -1,11 +1,11 @@
 package completion
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 const (
@@ -14,16 +14,19 @@ const (
 )
 
 type EventReader struct {
-	r       *bufio.Reader
+	r       io.Reader
 	Close   func()
-	raw     []byte // of the current event
+	buf     []byte // what was read
+	rest    []byte // its end: what no event has yet
+	blank   int    // rest has no blank line before it
 	all     int    // bytes that were read
+	err     error  // of the last read
 	current Event
 	first   *Event // read by peek, not yet by next
 }
 
 func NewEventReader(r io.Reader, close func()) *EventReader {
-	return &EventReader{r: bufio.NewReaderSize(EventStream(r), 32<<10), Close: close}
+	return &EventReader{r: EventStream(r), Close: close, buf: make([]byte, 0, 32<<10)}
 }
 
 // Peek returns the first event, which next returns again.
@@ -45,53 +48,82 @@ func (s *EventReader) Next() (*Event, error) {
 }
 
 // HasMore reports whether another event may be read without blocking.
-func (s *EventReader) HasMore() bool {
-	more, _ := s.r.Peek(s.r.Buffered())
-	return bytes.Contains(more, []byte("\n\n"))
+func (s *EventReader) HasMore() bool { return s.find() >= 0 }
+
+// find returns the end of the first blank line of the rest, or -1. No byte is searched twice.
+func (s *EventReader) find() int {
+	n := bytes.Index(s.rest[s.blank:], []byte("\n\n"))
+	if n < 0 {
+		s.blank = max(0, len(s.rest)-1)
+		return n
+	}
+	s.blank += n
+	return s.blank + len("\n\n")
 }
 
 // read reads the lines up to a blank one. It skips blank lines before an event.
 func (s *EventReader) read() (*Event, error) {
-	s.raw, s.current = s.raw[:0], Event{}
 	for {
-		piece, err := s.r.ReadSlice('\n')
-		whole := len(s.raw) == 0 || s.raw[len(s.raw)-1] == '\n'
-		s.raw = append(s.raw, piece...)
-		s.all += len(piece)
-		switch {
+		for len(s.rest) > 0 && s.rest[0] == '\n' {
+			s.take(1)
+		}
+		if n := s.find(); n >= 0 {
+			if raw := s.take(n); len(bytes.TrimSpace(raw)) > 0 {
+				return s.event(raw), nil
+			}
+			continue
+		}
+		switch err := s.fill(); {
 		case err == io.EOF:
 			return s.lastEvent()
-		case err != nil && err != bufio.ErrBufferFull:
+		case err != nil:
 			return nil, err
 		case s.all > MaxStream:
 			return nil, fmt.Errorf("the stream is longer than %d MiB", MaxStream>>20)
-		case len(s.raw) > maxEvent:
+		case len(s.rest) > maxEvent:
 			return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
-		case !whole || string(piece) != "\n":
-		case len(bytes.TrimSpace(s.raw)) == 0:
-			s.raw = s.raw[:0]
-		default:
-			return s.event(), nil
 		}
 	}
 }
 
+// take removes n bytes from the rest.
+func (s *EventReader) take(n int) (taken []byte) {
+	taken, s.rest, s.blank = s.rest[:n], s.rest[n:], max(0, s.blank-n)
+	return taken
+}
+
+// fill reads once, over what events had.
+func (s *EventReader) fill() error {
+	if s.err != nil {
+		return s.err
+	}
+	if len(s.rest) < len(s.buf) {
+		s.buf = s.buf[:copy(s.buf, s.rest)]
+	}
+	s.buf = slices.Grow(s.buf, 1)
+	n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.buf = s.buf[:len(s.buf)+n]
+	s.rest, s.all, s.err = s.buf, s.all+n, err
+	return nil
+}
+
 // lastEvent returns what is left at the end of the stream.
 func (s *EventReader) lastEvent() (*Event, error) {
-	if len(bytes.TrimSpace(s.raw)) == 0 {
+	raw := s.take(len(s.rest))
+	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, io.EOF
 	}
-	if e := s.event(); e.Last() {
+	if e := s.event(raw); e.Last() {
 		return e, nil // some engines leave out the last line end
 	}
 	return nil, io.ErrUnexpectedEOF
 }
 
-// event returns the event that was read.
-func (s *EventReader) event() *Event {
+// event returns the event that has these lines.
+func (s *EventReader) event(raw []byte) *Event {
+	s.current = Event{raw: raw}
 	e := &s.current
-	e.raw = s.raw
-	for line := range bytes.Lines(e.raw) {
+	for line := range bytes.Lines(raw) {
 		if !bytes.HasPrefix(line, dataField) {
 			continue
 		}

@@ -64,9 +64,11 @@ func (t *tokens) readIDs(from source, raw []byte) {
 	if string(raw) == "null" {
 		return
 	}
-	ids, ok := ParseIDs(raw)
 	f := &t.ids[from]
-	f.listed, f.missing, f.ids = true, f.missing || !ok, append(f.ids, ids...)
+	ids, ok := appendIDs(f.ids, raw)
+	if f.listed, f.missing = true, f.missing || !ok; ok {
+		f.ids = ids
+	}
 }
 
 // addID adds an id, or notes that it is missing: -1.
@@ -80,10 +82,14 @@ func (t *tokens) addID(from source, id int32) {
 }
 
 func ParseIDs(raw []byte) (ids []int32, ok bool) {
+	return appendIDs(nil, raw)
+}
+
+func appendIDs(ids []int32, raw []byte) ([]int32, bool) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil, false
 	}
-	ids = make([]int32, 0, bytes.Count(raw, []byte{','})+1)
+	ids = slices.Grow(ids, bytes.Count(raw, []byte{','})+1)
 	for v := range jsontext.Elements(raw) {
 		id := parseID(v)
 		if id < 0 {

@@ -126,7 +126,7 @@ func (r *Reading) object(b []byte, i, depth int) int {
 		if i = CheckString(b, i); i < 0 {
 			return -1
 		}
-		if !r.key(b, from, i) {
+		if r != nil && !r.key(b, from, i) {
 			return -1
 		}
 		if i = Space(b, i); i >= len(b) || b[i] != ':' {
@@ -156,11 +156,17 @@ func (r *Reading) array(b []byte, i, depth int) int {
 		return i + 1
 	}
 	for {
-		if i < len(b) && b[i]-'0' <= 9 && depth < MaxDepth { // in the longest lists
-			i = CheckNumber(b, i)
-		} else {
-			i = r.check(b, i, depth+1)
+		for i < len(b) && b[i]-'1' < 9 && depth < MaxDepth { // whole numbers, in the longest lists
+			end := i + 1
+			for end < len(b) && b[end]-'0' <= 9 {
+				end++
+			}
+			if end == len(b) || b[end] != ',' {
+				break
+			}
+			i = Space(b, end+1)
 		}
+		i = r.check(b, i, depth+1)
 		if i < 0 {
 			return -1
 		}
@@ -270,7 +276,15 @@ func CheckNumber(b []byte, i int) int {
 	return i
 }
 
+// digits returns the end of the digits at b[i], eight at a time.
 func digits(b []byte, i int) int {
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+		if other := (w&high ^ zeros) | ((w+ones*6)&high ^ zeros); other != 0 {
+			return i + bits.TrailingZeros64(other)/8
+		}
+	}
 	for i < len(b) && b[i]-'0' <= 9 {
 		i++
 	}

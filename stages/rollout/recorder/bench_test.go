@@ -61,32 +61,37 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
-	b.Run("stream", func(b *testing.B) {
-		q, err := apis.ParseRequest(apis.Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
+	for name, view := range map[string]string{"stream": "", "stream-top-5": `,"logprobs":true,"top_logprobs":5`} {
+		q, err := apis.ParseRequest(apis.Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]`+view+`}`), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		stream := bytes.Join(longStream(2000), nil)
-		b.SetBytes(int64(len(stream)))
-		b.ReportAllocs()
-		defer cpuTime(b)()
-		for b.Loop() {
-			a, events, seen := &completion.Answer{}, completion.NewEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
-			for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
-				if err == nil {
-					err = e.AddTo(a, q.View)
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-				seen = e.AppendVisible(seen[:0])
-			}
-			a.Choices[0].Assemble()
-			if _, f := a.KeepTokens(); f != nil {
-				b.Fatal(f)
-			}
+		if view != "" {
+			stream = withTop(stream, 5)
 		}
-	})
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(stream)))
+			b.ReportAllocs()
+			defer cpuTime(b)()
+			for b.Loop() {
+				a, events, seen := &completion.Answer{}, completion.NewEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
+				for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
+					if err == nil {
+						err = e.AddTo(a, q.View)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+					seen = e.AppendVisible(seen[:0])
+				}
+				a.Choices[0].Assemble()
+				if _, f := a.KeepTokens(); f != nil {
+					b.Fatal(f)
+				}
+			}
+		})
+	}
 	b.Run("encoding-json", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
