@@ -219,9 +219,9 @@ func checkOpen(t *testing.T, uri string, r openResult) {
 // trajectory waits while others go on.
 func (r openResult) checkCounts(t *testing.T) {
 	t.Helper()
-	goroutines, files := 4, 1 // of a chat: its own, the agent's and two of the engine's connection
+	goroutines, files := 3, 1 // of a chat: its own and two of the engine's connection
 	if r.service {
-		goroutines, files = 8, 3
+		goroutines, files = 7, 3
 	}
 	if limit := (openCounts{Goroutines: goroutines*r.open + 32, Files: files*r.open + 32}); r.full.Goroutines > limit.Goroutines ||
 		r.full.Files > limit.Files {

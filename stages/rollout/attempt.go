@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/planning"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -26,41 +28,56 @@ type job struct {
 	fork       *planning.Fork // nil: it begins at the start
 }
 
-// attempt makes a trajectory. ok is false when ctx ended first: then there is
-// nothing to keep. trace is the traceback of one that failed, if there is one. The row is not on the stack, which
-// thousands of attempts that wait have each.
-func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t *formats.Trajectory, trace string, ok bool) {
+// begun is an attempt that waits for its agent. It is not on the stack, which thousands that wait have each.
+type begun struct {
+	row     *formats.Trajectory
+	input   agents.Attempt
+	session *recorder.Session
+	cancel  context.CancelFunc
+}
+
+// begin begins an attempt; nil: it has ended already, as the row and ok say.
+func (r *runner) begin(ctx context.Context, j job) (b *begun, t *formats.Trajectory, ok bool, err error) {
 	o := &r.opts
+	e, err := o.Examples.At(j.example)
+	if err != nil {
+		return nil, nil, false, err
+	}
 	t = o.newRow(e, j)
 	if !o.asksEngine() {
-		return t, "", r.stored(ctx, t, r.newAttempt(t, e, ""))
+		return nil, t, r.stored(ctx, t, r.newAttempt(t, e, "")), nil
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
-	defer cancel()
 	resume, err := r.resume(ctx, t)
 	if err != nil {
-		r.stop(err)
-		return t, "", false
+		return nil, nil, false, err
 	}
+	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), resume)
-	result, err := r.ask(session.Context(), r.newAttempt(t, e, session.BaseURL()))
-	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
-	record := session.End()
+	return &begun{t, r.newAttempt(t, e, session.BaseURL()), session, cancel}, t, false, nil
+}
+
+// finish makes the row of what the agent returned. ok is false when ctx ended first: then there is
+// nothing to keep. trace is the traceback of one that failed, if there is one.
+func (r *runner) finish(ctx context.Context, b *begun, end *returned) (trace string, ok bool) {
+	defer b.cancel()
+	o, t, err := &r.opts, b.row, end.err
+	timedOut := errors.Is(context.Cause(b.session.Context()), errTimeout)
+	record := b.session.End()
 	t.FinishedAt = o.Clock().UnixMicro()
 	if err != nil && ctx.Err() != nil {
-		return t, "", false
+		return "", false
 	}
 	if agents.Exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
 		r.stop(noRoom(cmp.Or(err, error(syscall.EMFILE))))
-		return t, "", false
+		return "", false
 	}
 	r.fill(t, record)
-	o.conclude(t, result, err, record, timedOut)
+	o.conclude(t, end.result, err, record, timedOut)
 	if t.Status == outcomes.StatusFailed && ctx.Err() != nil {
-		return t, "", false // an agent may hide that the end of the run cut its call off
+		return "", false // an agent may hide that the end of the run cut its call off
 	}
 	fit(t)
-	return t, agents.TraceOf(err), true
+	return agents.TraceOf(err), true
 }
 
 // newRow returns the row of an attempt that begins.
@@ -105,37 +122,51 @@ var errTimeout = errors.New("the trajectory's time limit passed")
 // patience is how long an agent may take to return after its context ended.
 var patience = time.Minute
 
-// ask has the agent make the attempt. A panic fails this attempt alone. An agent that does not return
+// returned is what an agent returned.
+type returned struct {
+	result agents.Result
+	err    error
+}
+
+// ask has the agent make the attempt, on this goroutine, and calls ended once. An agent that does not return
 // when its context ends is abandoned: no trajectory keeps the run from ending.
-func (r *runner) ask(ctx context.Context, a agents.Attempt) (agents.Result, error) {
-	type end struct {
-		result agents.Result
-		err    error
-	}
-	ended := make(chan end, 1)
-	go func() {
-		var e end
-		defer func() {
-			if p := recover(); p != nil {
-				e.err = agents.Failf(outcomes.FailInternal, "the agent panicked: %v\n%s", p, debug.Stack())
-			}
-			ended <- e
-		}()
-		e.result, e.err = r.opts.Agent.Attempt(ctx, a)
+func (r *runner) ask(ctx context.Context, a *agents.Attempt, ended func(*returned)) {
+	var once sync.Once
+	back := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-back:
+		case <-time.After(patience):
+			once.Do(func() {
+				r.opts.Logger().Warn("an agent did not end when it was told to, and is left alone", "trajectory", a.TrajectoryID,
+					"waited", patience)
+				ended(&returned{err: context.Cause(ctx)})
+			})
+		}
+	})
+	end := r.made(ctx, a)
+	stop()
+	close(back)
+	once.Do(func() { ended(end) })
+}
+
+// made returns what the agent returns. A panic fails this attempt alone.
+func (r *runner) made(ctx context.Context, a *agents.Attempt) (end *returned) {
+	end = &returned{}
+	defer func() {
+		if p := recover(); p != nil {
+			end.err = agents.Failf(outcomes.FailInternal, "the agent panicked: %v\n%s", p, debug.Stack())
+		}
 	}()
-	select {
-	case e := <-ended:
-		return e.result, e.err
-	case <-ctx.Done():
-	}
-	select {
-	case e := <-ended:
-		return e.result, e.err
-	case <-time.After(patience):
-		r.opts.Logger().Warn("an agent did not end when it was told to, and is left alone", "trajectory", a.TrajectoryID,
-			"waited", patience)
-		return agents.Result{}, context.Cause(ctx)
-	}
+	end.result, end.err = r.opts.Agent.Attempt(ctx, *a)
+	return end
+}
+
+// asked waits for ask, and returns the agent's error.
+func (r *runner) asked(ctx context.Context, a agents.Attempt) error {
+	ended := make(chan *returned, 1)
+	go r.ask(ctx, &a, func(end *returned) { ended <- end })
+	return (<-ended).err
 }
 
 // exhaustedText is exhausted for a call of the recorder, of which only the text

@@ -142,7 +142,7 @@ func (r *runner) again(ctx context.Context, t *formats.Trajectory) (*Differing, 
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	s := r.recorder.Begin(limited, t.TrajectoryID, t.GroupID, recorder.Resume{Answered: recorder.AnsweredOf(t), Only: true})
-	_, err = r.ask(s.Context(), r.newAttempt(t, e, s.BaseURL()))
+	err = r.asked(s.Context(), r.newAttempt(t, e, s.BaseURL()))
 	record := s.End()
 	out := &Differing{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Calls: len(t.Calls), Again: record.Earlier,
 		Cause: cmp.Or(record.Diverged, record.AnswersLeft)}

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/apis"
@@ -113,31 +112,26 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	if r.calls.journal != nil {
 		r.calls.keeper = newKeeper(ctx, r.calls.journal, r.opts.JournalEvery, (*answeredCall).weight, func(err error) { stop(err) })
 	}
-	var g errgroup.Group
-	g.SetLimit(r.opts.atOnce())
+	var all sync.WaitGroup
+	places := make(chan struct{}, r.opts.atOnce())
 	for j := range r.opts.jobs(done) {
+		places <- struct{}{}
 		if work.Err() != nil {
 			break
 		}
-		g.Go(func() error {
-			if work.Err() != nil || r.spending.Over() != "" || r.guard.Over() != nil {
-				return nil
-			}
-			if err := r.lease.Check(work); err != nil {
-				stop(err) // work ends of itself too, but perhaps only after the last job
-				return nil
-			}
-			ended, err := r.one(work, j)
+		all.Add(1)
+		go r.one(work, j, func(ended bool, err error) {
 			if err != nil {
-				stop(err)
+				stop(err) // work ends of itself too if the lease is lost, but perhaps only after the last job
 			}
 			if ended {
 				made.Add(1)
 			}
-			return nil
+			<-places
+			all.Done()
 		})
 	}
-	g.Wait()
+	all.Wait()
 	r.guard.Wait()
 	r.spending.Left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
@@ -163,16 +157,32 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	return err
 }
 
-func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
-	e, err := r.opts.Examples.At(j.example)
-	if err != nil {
-		return false, err
+// one makes an attempt on this goroutine, unless the run is over, and calls done once: when the agent has returned, or
+// was abandoned.
+func (r *runner) one(ctx context.Context, j job, done func(ended bool, err error)) {
+	if ctx.Err() != nil || r.spending.Over() != "" || r.guard.Over() != nil {
+		done(false, nil)
+		return
 	}
-	t, trace, ok := r.attempt(ctx, e, j)
-	if !ok {
-		return false, nil
+	if err := r.lease.Check(ctx); err != nil {
+		done(false, err)
+		return
 	}
-	return r.ended(ctx, t, trace)
+	b, t, ok, err := r.begin(ctx, j)
+	switch {
+	case b != nil:
+		r.ask(b.session.Context(), &b.input, func(end *returned) {
+			if trace, ok := r.finish(ctx, b, end); ok {
+				done(r.ended(ctx, b.row, trace))
+			} else {
+				done(false, nil)
+			}
+		})
+	case ok:
+		done(r.ended(ctx, t, ""))
+	default:
+		done(false, err)
+	}
 }
 
 // ended keeps a finished trajectory, if it may be kept already.

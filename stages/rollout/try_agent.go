@@ -62,7 +62,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	defer os.Remove(o.workFolder())
 	t := formats.Trajectory{TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Epoch: int32(o.AtEpoch()),
 		Model: "check"} // a receipt may name the model only later
-	_, err = r.ask(begun, r.newAttempt(&t, e, url))
+	err = r.asked(begun, r.newAttempt(&t, e, url))
 	switch cause := context.Cause(begun); {
 	case called.Load():
 		return "it starts, and asks the model", nil

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -73,36 +76,30 @@ func (x *exchange) complete(req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]json.RawMessage{}
-	if err := json.Unmarshal(written, &body); err != nil {
-		return err
-	}
+	body := jsontext.ParseObject(written)
+	body.Set("messages", withContent(body.Get("messages")))
 	for name, value := range x.fields {
-		if body[name], err = json.Marshal(value); err != nil {
+		raw, err := json.Marshal(value)
+		if err != nil {
 			return fmt.Errorf("request field %q: %w", name, err)
 		}
+		body.Set(name, raw)
 	}
-	if body["messages"], err = withContent(body["messages"]); err != nil {
-		return err
-	}
-	whole, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
+	slices.SortFunc(body, func(a, b jsontext.Member) int { return strings.Compare(a.Key, b.Key) }) // the same request each time
+	whole := body.Bytes()
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(whole)), int64(len(whole))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }
 	return nil
 }
 
-func withContent(list json.RawMessage) (json.RawMessage, error) {
-	var messages []map[string]json.RawMessage
-	if err := json.Unmarshal(list, &messages); err != nil {
-		return nil, err
-	}
-	for _, m := range messages {
-		if _, has := m["content"]; !has {
-			m["content"] = json.RawMessage(`""`)
+func withContent(list []byte) []byte {
+	var out [][]byte
+	for m := range jsontext.Elements(list) {
+		if o := jsontext.ParseObject(m); o.Get("content") == nil {
+			o.Set("content", []byte(`""`))
+			m = o.Bytes()
 		}
+		out = append(out, m)
 	}
-	return json.Marshal(messages)
+	return slices.Concat([]byte{'['}, bytes.Join(out, []byte{','}), []byte{']'})
 }

@@ -68,7 +68,7 @@ func TestEmptyContentIsSent(t *testing.T) {
 	if _, err := (Client{}).Chat(context.Background(), nil, url, "k", "m", question, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := string((*request)["messages"]); got != `[{"content":"","role":"user"}]` {
+	if got := string((*request)["messages"]); got != `[{"role":"user","content":""}]` {
 		t.Errorf("messages were sent as %s", got)
 	}
 	data, _ := json.Marshal(openai.ChatCompletionMessage{Role: "user"})

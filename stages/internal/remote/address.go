@@ -58,11 +58,13 @@ func Stay(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// NewHTTP returns a client with its own connections, of which it keeps up to
-// perHost idle ones per host. It is as Staying returns it.
+// NewHTTP returns a client with its own connections, of which it keeps up to perHost idle ones per host; the buffers of
+// many are small. It is as Staying returns it.
 func NewHTTP(perHost int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, perHost
+	t.ReadBufferSize = min(4<<10, max(1<<10, (1<<20)/perHost))
+	t.WriteBufferSize = t.ReadBufferSize
 	return Staying(&http.Client{Transport: t})
 }
 

@@ -110,7 +110,7 @@ func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, er
 func (q *Request) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := q.Limit
 	if limit < 0 {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	if limit == 0 {
 		limit = Limit + time.Duration(q.Size/slowest)*time.Second

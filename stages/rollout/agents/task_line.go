@@ -39,11 +39,12 @@ func (a Attempt) Task() Task {
 		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed, Work: a.Work, Protocol: Protocol}
 }
 
-// TaskAt describes the attempt with the model's address.
-func (a Attempt) TaskAt() Task {
+// TaskLine describes the attempt with the model's address, as Line. It takes a pointer since attempts that wait keep
+// their stacks: a copy of an attempt is a tenth of one.
+func (a *Attempt) TaskLine() ([]byte, error) {
 	t := a.Task()
 	t.BaseURL, t.APIKey, t.Model = a.BaseURL, a.APIKey, a.Model
-	return t
+	return t.Line()
 }
 
 // WorkIn makes the attempt's folder, without what a process that died left there, and returns

@@ -24,7 +24,7 @@ func newPool(p process.Program) *pool {
 }
 
 func (p *pool) ask(ctx context.Context, at agents.Attempt, log io.Writer) ([]byte, error) {
-	line, err := at.TaskAt().Line()
+	line, err := at.TaskLine()
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (a *agent) Close() error {
 // Attempt is part of agents.Agent. A service that cannot be reached got no
 // request, so it is retried for a while.
 func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, error) {
-	task, err := at.TaskAt().Line()
+	task, err := at.TaskLine()
 	if err != nil {
 		return agents.Result{}, err
 	}
@@ -79,16 +79,22 @@ func (a *agent) Attempt(ctx context.Context, at agents.Attempt) (agents.Result, 
 			Body: bytes.NewReader(task), Size: int64(len(task)), Type: "application/json", Limit: -1}, &answer)
 		return answer, err
 	})
-	var large remote.TooLargeError
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return agents.Result{}, context.Cause(ctx)
-	case errors.As(err, &large):
-		return agents.Result{}, agents.Failf(outcomes.FailAgentOutput, "the agent service answered with more than %d bytes", maxAnswer)
-	case err != nil:
-		return agents.Result{}, &agents.Failure{Class: outcomes.FailAgentExit, Err: err}
+	if err != nil {
+		return agents.Result{}, failure(ctx, err)
 	}
 	return agents.ReadResult(body)
+}
+
+// failure is an attempt's error, for that of its request.
+func failure(ctx context.Context, err error) error {
+	var large remote.TooLargeError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &large):
+		return agents.Failf(outcomes.FailAgentOutput, "the agent service answered with more than %d bytes", maxAnswer)
+	}
+	return &agents.Failure{Class: outcomes.FailAgentExit, Err: err}
 }
 
 // explain removes the address, which no row contains. A request that was sent

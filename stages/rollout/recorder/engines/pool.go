@@ -62,7 +62,7 @@ func NewPool(o Settings) *Pool {
 // Do sends a request to an engine with its key.
 func (u *Pool) Do(r *http.Request) (*http.Response, error) {
 	remote.Authorize(r, u.opts.APIKey)
-	return u.client.Do(r)
+	return u.client.Transport.RoundTrip(r) // the client itself would only follow redirects
 }
 
 // Close ends the health checks and closes the connections that are not in use.
@@ -364,8 +364,9 @@ func newClient(connections int) *http.Client {
 	t.DisableCompression = true
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = connections
-	// Answers with logprobs are long, but the buffers of many connections may take no more than 64 MiB together.
-	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/connections))
+	// Answers with logprobs are long, but the buffers of many connections may take no more than 32 MiB together.
+	t.ReadBufferSize = min(64<<10, max(2<<10, (16<<20)/connections))
+	t.WriteBufferSize = min(4<<10, t.ReadBufferSize)
 	return &http.Client{Transport: remote.Uncompressed(t), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
