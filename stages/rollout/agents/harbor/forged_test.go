@@ -50,7 +50,7 @@ func forged(t *testing.T, runtime string) {
 				a := on(t, runtime, nil)
 				for range count {
 					result, _, err := attempt(t, a, dir, says(forger+" sleep 0.2"))
-					if result.Reward != nil && *result.Reward != 0 || err != nil && (class(err) != outcomes.FailVerifier || !strings.Contains(err.Error(), "processes running (s")) {
+					if result.Reward != nil && *result.Reward != 0 || err != nil && (class(err) != outcomes.FailVerifier || !strings.Contains(err.Error(), "processes running (")) {
 						t.Errorf("%v: %+v", err, result.Rewards)
 					}
 					if name == "hides" && runtime == "podman" && (err != nil || result.Rewards["tampered"] != 1) {
@@ -93,7 +93,7 @@ func TestBwrapServers(t *testing.T) {
 	bubblewrap(t)
 	dir := changed(t, "bwrap", map[string]string{"tests/test.sh": "#!/bin/bash\n" + servers["beat"][1] + "; echo $((1 - $?)) > /logs/verifier/reward.txt\n"})
 	result, _, err := attempt(t, on(t, "bwrap", nil), dir, says(servers["beat"][0]))
-	wrong(t, result, err, "processes running (s", nil)
+	wrong(t, result, err, "processes running (", nil)
 	result, _, err = attempt(t, on(t, "bwrap", func(s *Settings) { s.KeepProcesses = true }), dir, says(servers["beat"][0]))
 	wrong(t, result, err, "use podman or docker", nil)
 }
