@@ -223,7 +223,7 @@ func TestPageOfLongErrors(t *testing.T) {
 		failed = append(failed, formats.NamedReward{Name: fmt.Sprintf("reward-%d", i), Failure: outcomes.RewardMissing, Error: strings.Repeat(`"`, 1000)})
 	}
 	root := t.TempDir()
-	writeEpoch(t, root+"/epoch-0", 100, 2, func(int, int) formats.Trajectory {
+	writeEpoch(t, root+"/epoch-0", 30, 2, func(int, int) formats.Trajectory {
 		return formats.Trajectory{Rewards: failed, Messages: []formats.Message{{Parent: -1, Role: "user", Content: "play", Call: -1}}}
 	})
 	if page := makePage(t, root); !strings.Contains(page, `<div id="t1"`) {
@@ -237,7 +237,7 @@ func TestPageOfManyGroupsAndMessages(t *testing.T) {
 	for i := range 200 {
 		messages = append(messages, formats.Message{Parent: int32(i), Role: "assistant", Content: strings.Repeat("words & more ", 8), Sampled: true, Call: -1})
 	}
-	writeEpoch(t, root+"/epoch-0", 10_000, 2, func(g, m int) formats.Trajectory {
+	writeEpoch(t, root+"/epoch-0", 2_000, 2, func(g, m int) formats.Trajectory {
 		if g%40 > 0 {
 			return formats.Trajectory{Messages: messages[:1]}
 		}
@@ -247,7 +247,7 @@ func TestPageOfManyGroupsAndMessages(t *testing.T) {
 	if n := strings.Count(page, `<div id="t`); n != maxTrajectories {
 		t.Errorf("%d trajectories, want %d", n, maxTrajectories)
 	}
-	if !strings.Contains(page, "200 of 20,000") {
+	if !strings.Contains(page, "200 of 4,000") {
 		t.Error("the page does not say of how many trajectories it shows some")
 	}
 }
