@@ -43,7 +43,11 @@ func TestDatasetPage(t *testing.T) {
 	if long := regexp.MustCompile(`[1-9]\d*\.\d{6,}`).FindString(page); long != "" {
 		t.Errorf("a number of many digits: %s", long)
 	}
-	r.has(r.page("/d/epoch-0%2Frollout"), "written by rollout", "Sampled tokens", "Columns and digests")
+	rollout := r.page("/d/epoch-0%2Frollout")
+	r.has(rollout, "written by rollout", "Sampled tokens", "Columns and digests")
+	if strings.Contains(rollout, "Rows by outcome") || !strings.Contains(page, "Rows by outcome") {
+		t.Error("the status of a rollout's rows is shown twice")
+	}
 }
 
 // TestFiguresHaveFewDigits: sums of facts are shown with six digits, parameters as they are.

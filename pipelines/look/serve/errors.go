@@ -75,7 +75,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	m := errorModel{Status: statusOf(err), What: err.Error(), Hint: fault.HintOf(err)}
-	m.Title = http.StatusText(m.Status)
+	m.Title = "This page cannot be shown"
 	if m.Status >= http.StatusInternalServerError {
 		s.log.Warn("a page failed", "path", r.URL.Path, "error", err)
 	}

@@ -30,12 +30,14 @@ func written[T any](t testing.TB, uri string, spec manifest.Spec, groups [][]T, 
 		t.Fatal(err)
 	}
 	w := shards.NewTable[T](s, "", baseFirst)
+	rows := int64(0)
 	for _, g := range groups {
+		rows += int64(len(g))
 		if err := w.Write(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Commit(t.Context(), shards.Outcome{}); err != nil {
+	if _, err := s.Commit(t.Context(), shards.Outcome{Counts: map[string]int64{"all": rows}}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{})

@@ -151,7 +151,7 @@ func TestARolloutUnderWayIsShown(t *testing.T) {
 	if !strings.Contains(found, "epoch-0/rollout is not complete: the attempts in its journals were searched") {
 		t.Errorf("a search in a rollout under way:\n%s", found)
 	}
-	hit := regexp.MustCompile(`<a href="(/d/epoch-0%2Frollout/t/[0-9a-f]+)#m0">`).FindStringSubmatch(found)
+	hit := regexp.MustCompile(`<a href="(/d/epoch-0%2Frollout/t/[0-9a-f]+)#m0" `).FindStringSubmatch(found)
 	if hit == nil || !strings.Contains(s.page(hit[1]), `id="m0"`) {
 		t.Errorf("no page of what was found, %q:\n%s", hit, found)
 	}

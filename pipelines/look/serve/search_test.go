@@ -28,6 +28,9 @@ func TestSearchStreams(t *testing.T) {
 		page := b.page("/search?" + of + "q=NEEDLE")
 		b.has(page, `<ul class="finds">`, "/t/"+first.TrajectoryID+"#m1", "</b> "+first.ExampleID+"</a>", "message 1", "<mark>nEEdle</mark>⟨U&#43;202E⟩&lt;b&gt;",
 			`<p id="ended" role="status">1 trajectory; 600 of 600 rows searched, in 1 dataset.`)
+		if strings.Count(page, first.TrajectoryID) != 2 { // in the link and its title, and not in the line
+			t.Errorf("%s: the id is written out:\n%s", of, page)
+		}
 		if strings.Count(page, "<mark>") != 1 {
 			t.Errorf("%s: a trajectory is found more than once", of)
 		}
@@ -46,7 +49,9 @@ func TestSearchStreams(t *testing.T) {
 	for path, status := range map[string]int{"/search?d=nothing&q=x": http.StatusNotFound, "/search?run=nothing&q=x": http.StatusNotFound,
 		"/search?q=x&limit=x": http.StatusBadRequest, "/search?q=(&regexp=1": http.StatusUnprocessableEntity,
 		"/search?d=epoch-0%2Frollout": http.StatusOK} {
-		b.get(path, status)
+		if body := b.get(path, status); (status != http.StatusOK) != strings.Contains(body, "<h1>This page cannot be shown</h1>") {
+			t.Errorf("%s: %s", path, body)
+		}
 	}
 
 	r, err := b.Get(b.site + "/search?d=epoch-0%2Frollout&q=e")
