@@ -278,7 +278,7 @@ bench/recorder: ## call an engine directly, through a proxy that copies, and thr
 	$(GO) test ./stages/rollout/recorder -run '^$$' -bench AddedLatency -count $(ROUNDS) | python3 testdata/bench/gobench.py 'the recorder adds to a call of 2,000 tokens' 'at most 1' added-ms
 
 # RATES are in calls a second, SECONDS long each in every one of ROUNDS. LITELLM is the words that start LiteLLM's proxy but for
-# its port, which is then called at up to 20 a second.
+# its port, which is then called at up to 20 a second. Its config finds the engine in the variable UPSTREAM.
 RATES   ?= 50,200,1000
 SECONDS ?= 5
 LITELLM ?=

@@ -239,6 +239,9 @@ func compareGateways(ctx context.Context, bifrost, rollmill, folder string, rate
 		{name: "rollmill rollout", process: recorder.Process, waiting: waiting}}
 	if len(proxy) > 0 {
 		port := freeAddress()
+		if err := os.Setenv("UPSTREAM", engine+"/v1"); err != nil { // for its config: api_base: os.environ/UPSTREAM
+			return err
+		}
 		c, err := start("litellm", append(proxy, "--port", port[strings.LastIndex(port, ":")+1:])...)
 		if err != nil {
 			return err
