@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -121,6 +122,16 @@ func runJobList(ctx context.Context, s *cli.Session, c *jobSettings) error {
 		lines = append(lines, fmt.Sprintf("%s  %-9s  epoch %d  %s  %s", j.Key, j.State, j.Epoch, j.Target.Backend,
 			storage.Redact(j.Curated)))
 	}
+	if len(list) == 0 {
+		next, stop := iter.Pull2(ledger.List(ctx, ""))
+		defer stop()
+		if _, err, there := next(); err != nil {
+			return err
+		} else if !there {
+			return fault.Invalid(ledger.URI(), "name the run's folder with --root, or its ledger with --ledger", nil,
+				"nothing is there")
+		}
+	}
 	if len(lines) == 0 && !s.JSON {
 		s.Say("job: no submission in %s", ledger.URI())
 		return nil
@@ -159,6 +170,10 @@ func (c *jobSettings) one(ctx context.Context, s *cli.Session, verb string) erro
 // from any folder. It returns the receipt, or nil when there is none.
 func (c *jobSettings) adopt(ctx context.Context, s *cli.Session, b *storage.Bucket) (*receipts.Receipt, error) {
 	r, err := submit.ReadReceipt(ctx, b)
+	if errors.Is(err, fs.ErrNotExist) && c.Backend.Name == "" && c.Ledger == "" {
+		return nil, fault.Invalid(b.URI(), "name submit's --out; `rollmill job list --root ROOT` lists what a run submitted", nil,
+			"there is no receipt")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // reported by the caller that needs it
 	}

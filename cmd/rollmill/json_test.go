@@ -84,7 +84,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"init", filepath.Join(dir, "begun")}, 0},
 		{[]string{"job", "status", "--in", at("submit"), "--backend", "file"}, 0},
 		{[]string{"job", "list", "--in", at("submit")}, 0},
-		{[]string{"job", "list", "--ledger", filepath.Join(dir, "nothing")}, 0},
+		{[]string{"job", "list", "--ledger", at("rollout")}, 0},
 		{[]string{"report", "--root", filepath.Join(dir, "demo")}, 0},
 		{[]string{"show", "--in", at("group"), "--table", "_groups"}, 0},
 		{[]string{"show", "--in", at("group")}, 0},

@@ -187,7 +187,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 		return err
 	}
 	c.Place.Place(s, c.Epoch, false)
-	o.In, o.Env = in, s.Env()
+	o.In, o.Env, o.Words = in, s.Env(), s.ConfigWords()
 	run := submit.Run
 	if c.Prepare {
 		run = submit.Prepare

@@ -147,6 +147,7 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 		return settings.OpenLedger(ctx, uri, o)
 	}
 	o.Submit, err = submitting.options(ctx, ledger, storage.Join(root, "policy"))
+	o.Submit.Words = s.ConfigWords()
 	return o, err
 }
 

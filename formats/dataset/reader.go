@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"path"
@@ -72,8 +71,8 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, wanted func(*layout.Leaf) bool) (*Reader[T], error) {
 	t, ok := d.TableOf(table)
 	if !ok {
-		return nil, fault.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
-			nil, "has no table %q", table)
+		has := cmp.Or(strings.Join(slices.Sorted(maps.Keys(d.Tables)), ", "), "none")
+		return nil, fault.Invalid(d.URI(), "its further tables: "+has, nil, "has no table %q", table)
 	}
 	if d.Removed(table) {
 		return nil, fault.Invalid(d.URI(), "make the dataset again, with --overwrite", nil, "table %q was removed by prune", table)

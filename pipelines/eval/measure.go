@@ -135,6 +135,9 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 		}
 		return nil
 	})
+	if err == nil && len(out) == 0 && o.Where != "" {
+		err = fault.Invalid(d.URI(), "choose by another --where", nil, "no attempt meets --where %q", o.Where)
+	}
 	return out, slices.Sorted(maps.Keys(models)), o.Prices.Cost(prices.Facts{"rollout": base.Facts, "score": d.Facts}), err
 }
 

@@ -23,6 +23,7 @@ type Options struct {
 	Keys    Keys         // of Ledger; nil: submissions to other trainers are not looked for
 	Trainer backends.Trainer
 
+	Words     string // flags by which a command has these settings, for hints: "" or as " --config FILE"
 	LedgerURI string // for the receipt; "" if no other machine could use it
 
 	Run    string           // default: the run of the first row

@@ -83,6 +83,30 @@ func (s *session) checkOthers(ctx context.Context) error {
 		strings.Join(s.others, ", "), where(s.target))
 }
 
+// checkSettled refuses to settle a submission that the ledger does not have: the batch
+// would be sent, to another trainer than the one whose end is unknown.
+func (s *session) checkSettled(ctx context.Context) error {
+	open := ""
+	for key, err := range s.Keys.submissions(ctx) {
+		var a *attempt
+		if err == nil {
+			a, err = s.other(key).last(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ledger: %w", err)
+		}
+		if a != nil && a.damage == nil && a.done == nil && a.counts() && a.Target != s.target &&
+			a.Digest == s.data.RowsDigest.String() {
+			open = fmt.Sprintf("; the one whose end is unknown went to %s (submission %s)", where(a.Target), key)
+		}
+	}
+	if !s.AssumeTrained && (open == "" || s.AllowOther) {
+		return nil
+	}
+	return fault.Errorf(fault.Usage, "use the --config, --set and flags that the submission had, and add the one flag",
+		"submit: there is no submission of the batch %q to %s%s", s.data.URI(), where(s.target), open)
+}
+
 // mayBeOfEpoch reports whether an attempt is of the epoch that is submitted, or
 // may be: of a damaged one the records that are there decide.
 func (s *session) mayBeOfEpoch(a *attempt) bool {

@@ -134,7 +134,8 @@ func (s *session) after(ctx context.Context, a *attempt, out backends.Outcome, f
 		return errors.Join(kinded(failure), err)
 	case failure != nil && (out.State == backends.JobUnknown || out.State == ""):
 		if ctx.Err() != nil { // the attempt stays open, and the next run asks the trainer
-			return failure
+			return fault.Errorf(fault.Temporary, "", "submit: the trainer had the batch, and it is not known yet whether it was trained; "+
+				"the same command asks the trainer, and a person if that cannot tell: %w", ctx.Err())
 		}
 		// Whatever the failure, the batch was sent: only the trainer knows how it ended.
 		s.Logger().Warn("the end of the job was not seen; the trainer is asked", "error", failure)

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,13 +235,12 @@ func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome)
 
 // person returns the error of a state that only a person can resolve.
 func (s *session) person(a *attempt, out backends.Outcome) error {
-	where := fmt.Sprintf("%s at %s, model %s", s.target.Backend, s.target.Address, s.target.Model)
 	help := fmt.Sprintf(`run the same command again if the trainer may still be working: it asks again, and sends nothing.
-  If that does not help, look at the trainer (its log, its checkpoints), and add one flag.
-  If the batch was trained:     rollmill submit --in %[1]s --out %[2]s --assume-trained
-  If the batch was not trained: rollmill submit --in %[1]s --out %[2]s --resubmit
-  The wrong flag loses the batch or trains it twice`, a.Curated, s.Out)
+  If that does not help, look at the trainer (its log, its checkpoints), and add one flag, with all settings as before.
+  If the batch was trained:     rollmill submit%[3]s --in %[1]s --out %[2]s --assume-trained
+  If the batch was not trained: rollmill submit%[3]s --in %[1]s --out %[2]s --resubmit
+  The wrong flag loses the batch or trains it twice`, a.Curated, s.Out, s.Words)
 	return fault.Errorf(fault.Person, help,
 		"submit: it is unknown whether the batch %q was trained: %s began to send it at %s to %s and did not see the end; %s",
-		a.Curated, a.Owner, a.sent.At.UTC().Format(time.RFC3339), where, out.Message)
+		a.Curated, a.Owner, a.sent.At.UTC().Format(time.RFC3339), where(s.target), cmp.Or(out.Message, "the trainer cannot tell"))
 }

@@ -175,6 +175,11 @@ func (s *session) run(ctx context.Context) error {
 		if a, err = s.match(ctx, a, old); err != nil {
 			return err
 		}
+		if a == nil && s.settled() && s.Keys != nil {
+			if err := s.checkSettled(ctx); err != nil {
+				return err
+			}
+		}
 		if a != nil && a.damage != nil && s.AssumeTrained {
 			return s.assume(ctx, a)
 		}
@@ -226,7 +231,12 @@ func (s *session) oldReceipt(ctx context.Context) (*receipts.Receipt, error) {
 		return r, nil
 	}
 	what := fmt.Sprintf("%q holds the receipt of another batch (%s, digest %s)", s.Out, r.Curated, r.CuratedDigest)
-	if r.CuratedDigest == s.data.RowsDigest.String() && r.Target != nil && *r.Target == s.target {
+	same := r.CuratedDigest == s.data.RowsDigest.String() && r.Target != nil
+	if same {
+		what = fmt.Sprintf("%q holds the receipt of these rows from another trainer, %s; this one is %s", s.Out,
+			where(*r.Target), where(s.target))
+	}
+	if same && *r.Target == s.target {
 		a, err := s.other(r.Key).last(ctx)
 		if err != nil {
 			return nil, err

@@ -110,6 +110,11 @@ func (s *Session) ConfigHint() string {
 	return ""
 }
 
+// ConfigWords returns the flag that names the config file, after a space; "" without a file.
+func (s *Session) ConfigWords() string {
+	return strings.TrimSuffix(" --config "+s.config.path, " --config ")
+}
+
 // apply gives each option that the command line does not set its value from
 // --set, the environment or the file, in this order.
 func (cfg *configured) apply(section string, options []*option) error {
