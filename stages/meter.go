@@ -62,7 +62,7 @@ type Progress struct {
 // Spend is what calls to models cost.
 type Spend struct {
 	PromptTokens, CompletionTokens int64
-	Cost                           float64 // in whatever the prices are in; 0 without prices
+	Cost                           float64 // in whatever the prices are in, of models that have one; 0 without prices
 }
 
 // Tokens returns the sum of prompt and completion tokens.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/randomtest"
 	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge/judgetest"
@@ -51,6 +53,40 @@ func rollmill(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	}
 	code = app().Run(t.Context(), append([]string{"rollmill"}, args...), streams)
 	return code, strings.TrimSpace(out.String()), log.String()
+}
+
+// TestCachedTokensOfJudges: those that the answers say were cached have their own price; with one price for all prompts, that.
+func TestCachedTokensOfJudges(t *testing.T) {
+	s := judgetest.New(t)
+	s.Cached = 60
+	root := t.TempDir()
+	stored(t, root+"/rollout")
+	score := func(out string, more ...string) map[string]float64 {
+		t.Helper()
+		args := append([]string{"score", "--in", root + "/rollout", "--judge-url", s.URL, "--reward", "judged=judge:model=m", "--out", root + out,
+			"--judge-cache", root + out + "-cache"}, more...)
+		if code, _, stderr := rollmill(t, args...); code != 0 {
+			t.Fatalf("exit code %d:\n%s", code, stderr)
+		}
+		d, err := dataset.Open(t.Context(), root+out, dataset.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Facts
+	}
+	price := "m={\"input\":10,\"output\":20,\"cached\":1}"
+	f := score("/table", "--prices", price)
+	if n := f["judge.calls"]; n == 0 || f["models.m.cached_tokens"] != 60*n || f["models.m.prompt_tokens"] != 100*n ||
+		f["judge.cost"] != prices.Round(n*(40*10+60*1+10*20)/1e6) {
+		t.Errorf("at the table: %v", f)
+	}
+	if _, out, _ := rollmill(t, "eval", "--in", root+"/table", "--prices", price); !strings.Contains(out, fmt.Sprintf(": score %.4g, m %.4g", f["judge.cost"], f["judge.cost"])) {
+		t.Errorf("eval has not the cost %v of scoring:\n%s", f["judge.cost"], out)
+	}
+	f = score("/flags", "--judge-prompt-price", "10")
+	if n := f["judge.calls"]; n == 0 || f["judge.cost"] != prices.Round(n*100*10/1e6) {
+		t.Errorf("at one price of all prompts: %v", f)
+	}
 }
 
 // TestJudgesArePaidOnce scores with judges under a budget that is spent halfway:

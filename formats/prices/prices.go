@@ -23,8 +23,13 @@ type Table map[string]Price
 // Price is what a million tokens cost. Cached is that of prompt tokens that the engine found in its cache.
 type Price struct{ Input, Output, Cached float64 }
 
+// Of returns what tokens cost; the cached ones are some of the prompt's.
+func (p Price) Of(prompt, completion, cached int64) float64 {
+	return (float64(float64(prompt-cached)*p.Input) + float64(float64(cached)*p.Cached) + float64(float64(completion)*p.Output)) / 1e6
+}
+
 // Help and Schema are the phrase of help on a table, and the JSON schema of an entry.
-const Help = "charge `MODEL={\"input\":A,\"output\":B,\"cached\":C}` for a million tokens; a MODEL that ends in * is of all that begin so"
+const Help = "charge `MODEL=PRICE` for a million tokens, PRICE as {\"input\":A,\"output\":B,\"cached\":C}; a MODEL that ends in * is of all that begin so"
 
 var amount = map[string]any{"anyOf": []any{map[string]any{"type": "number", "minimum": 0, "maximum": 1e9}, map[string]any{"$ref": "#/$defs/variable"}}}
 var Schema = map[string]any{"type": "object", "additionalProperties": false, "required": []string{"input", "output"},
@@ -105,6 +110,15 @@ func Count(facts map[string]float64, t *formats.Trajectory) {
 	}
 }
 
+// Sum returns what the calls in facts cost as far as it is known, and whether all of it is.
+func (t Table) Sum(facts map[string]float64) (known float64, all bool) {
+	c := t.Cost(Facts{"": facts})
+	if c == nil || c.Total == nil {
+		return 0, false
+	}
+	return *c.Total, !c.AtLeast
+}
+
 // Cost is what calls cost, as far as that is known.
 type Cost struct {
 	Total   *float64           `json:"total"`    // null if nothing is known
@@ -141,8 +155,8 @@ func (t Table) Cost(parts ...Facts) *Cost {
 				case priced:
 					price := map[string]float64{"prompt_tokens": p.Input, "completion_tokens": p.Output, "cached_tokens": p.Cached - p.Input}[what]
 					money := facts[name] * price / 1e6
-					c.Total = new(*cmp.Or(c.Total, new(float64)) + money)
-					c.Steps[step], c.Models[model] = c.Steps[step]+money, c.Models[model]+money
+					c.Total = new(Round(*cmp.Or(c.Total, new(float64)) + money))
+					c.Steps[step], c.Models[model] = Round(c.Steps[step]+money), Round(c.Models[model]+money)
 				}
 			}
 			if unnamed > 0 {
@@ -155,14 +169,6 @@ func (t Table) Cost(parts ...Facts) *Cost {
 	}
 	if len(t) == 0 || calls == 0 {
 		return nil
-	}
-	if c.Total != nil {
-		*c.Total = Round(*c.Total)
-	}
-	for _, by := range []map[string]float64{c.Steps, c.Models} {
-		for name := range by {
-			by[name] = Round(by[name])
-		}
 	}
 	return c
 }

@@ -106,7 +106,7 @@ func TestAgainst(t *testing.T) {
 // TestCostOfAgainst: the difference in cost is that of each call's own model, of the examples whose calls are all known, with the
 // band of any other figure.
 func TestCostOfAgainst(t *testing.T) {
-	table := prices.Table{"p*": {1, 4, 0.25}, "user": {0.5, 0.5, 0.5}}
+	table := prices.Table{"p*": {Input: 1, Output: 4, Cached: 0.25}, "user": {Input: 0.5, Output: 0.5, Cached: 0.5}}
 	call := func(model string, prompt, completion, cached int) formats.Call {
 		return formats.Call{Model: model, PromptTokens: int32(prompt), CompletionTokens: int32(completion), CachedTokens: int32(cached)}
 	}
@@ -141,7 +141,7 @@ func TestCostOfAgainst(t *testing.T) {
 		t.Errorf("slices %+v and %+v", got.Slices[0].Cost, got.Slices[1].Cost)
 	}
 	var text bytes.Buffer
-	if err := got.WriteText(&text); err != nil || !strings.Contains(text.String(), ", of the 16 examples where it is known on both sides\n") {
+	if err := got.WriteText(&text); err != nil || !strings.Contains(text.String(), ", of 16 examples where all is known\n") {
 		t.Errorf("%v: the text does not say of how many examples:\n%s", err, &text)
 	}
 	if got, err := Against(t.Context(), "mem://cost/a", "mem://cost/b", MeasureOptions{}); err != nil || got.Cost != nil {

@@ -29,20 +29,15 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "flips\t%d solved in b only, %d in a only, p %s (McNemar), at a reward of %g or more\n",
 			c.Gained, c.Lost, text.Float(c.McNemar), c.Solved)
 	}
-	for _, of := range []struct {
-		what, text string
-		*Estimate
-	}{{"tokens", "attempt", c.Tokens}, {"seconds", "attempt", c.Seconds}, {"cost", "attempt's calls", c.Cost}} {
-		if of.Estimate == nil {
-			continue
-		}
-		fmt.Fprintf(out, "%s\tdifference of an %s %s", of.what, of.text, of.Estimate.text())
-		if of.Examples < c.Examples {
-			fmt.Fprintf(out, ", of the %s where it is known on both sides", plural.Of(of.Examples, "example"))
-		}
-		fmt.Fprintln(out)
+	if c.Tokens != nil {
+		fmt.Fprintf(out, "tokens\tdifference of an attempt %s\n", c.Tokens.text())
 	}
-	if c.Cost == nil && c.A.Money != nil && c.B.Money != nil && c.Examples > 0 {
+	if c.Seconds != nil {
+		fmt.Fprintf(out, "seconds\tdifference of an attempt %s\n", c.Seconds.text())
+	}
+	if c.Cost != nil {
+		fmt.Fprintf(out, "cost\tdifference of an attempt's calls %s, of %s where all is known\n", c.Cost.text(), plural.Of(c.Cost.Examples, "example"))
+	} else if c.A.Money != nil && c.B.Money != nil {
 		fmt.Fprintln(out, "cost\tdifference not known: no example has a price and the usage of all calls on both sides")
 	}
 	fmt.Fprintf(out, "bands\t%g %%, of %d resamples of the examples; p of a permutation test\n", 100*c.Confidence,

@@ -124,11 +124,10 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 			}
 			e.tokens += int64(r.PromptTokens) + int64(r.CompletionTokens)
 			e.micros += max(0, r.FinishedAt-r.StartedAt)
-			prices.Count(calls, &formats.Trajectory{Status: r.Status, Attempts: r.Attempts, Diverged: r.Diverged, ForkCall: r.ForkCall,
-				Calls: r.Calls})
+			prices.Count(calls, &formats.Trajectory{Status: r.Status, Attempts: r.Attempts, Diverged: r.Diverged, ForkCall: r.ForkCall, Calls: r.Calls})
 		}
-		if cost := o.Prices.Cost(prices.Facts{"rollout": calls}); cost != nil && !cost.AtLeast {
-			e.money = cost.Total
+		if money, all := o.Prices.Sum(calls); all {
+			e.money = &money
 		}
 		if rows[0].ForkCall == nil { // a fork is no attempt at its example
 			out = append(out, e)

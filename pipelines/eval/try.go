@@ -57,7 +57,7 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 	if err := errors.Join(r.Validate(), s.Validate(), g.Validate()); err != nil {
 		return nil, err
 	}
-	result := &TryResult{Per: o.Attempts}
+	result := &TryResult{Per: o.Attempts, calls: map[string]float64{}}
 	for _, stage := range []struct {
 		name string
 		run  func() (stages.Report, error)
@@ -84,7 +84,7 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 		return nil, err
 	}
 	spent := s.Judging.Ledger.Spent()
-	result.Cost.JudgeTokens, result.Cost.JudgeMoney = spent.PromptTokens+spent.CompletionTokens, spent.Cost
+	result.Cost.JudgeTokens, result.Cost.JudgeMoney = spent.Tokens(), spent.Cost
 	result.extrapolate(o.Rollout)
 	return result, nil
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/training"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // read reads the attempts from the dataset of group.
@@ -26,11 +26,15 @@ func (r *TryResult) read(ctx context.Context, uri string, o TryOptions) error {
 	if err != nil {
 		return err
 	}
+	table := o.Rollout.Budget.Of("").Prices
 	for t, err := range source.Each(ctx, d.All(), joined.Whole) {
 		if err != nil {
 			return err
 		}
-		r.add(t, o.Rollout.Budget.Of(t.Model))
+		r.add(t, table)
+	}
+	if cost := table.Cost(prices.Facts{"rollout": r.calls}); cost != nil {
+		r.Cost.Money, r.Cost.Unknown = cost.Total, cost.Unknown
 	}
 	err = advantages.EachGroup(ctx, d, func(g *formats.GroupStats, t training.Training) {
 		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
@@ -72,22 +76,23 @@ func (r *TryResult) compare(ctx context.Context, uri string, g *Group) error {
 	return nil
 }
 
-func (r *TryResult) add(t *formats.Trajectory, prices watch.Budget) {
+func (r *TryResult) add(t *formats.Trajectory, table prices.Table) {
 	a := Attempt{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Generation: t.Generation, Status: t.Status,
 		StopReason:   t.StopReason,
 		FailureClass: t.FailureClass, Error: t.Error, Reward: t.Reward, Advantage: t.Advantage, Turns: len(t.Calls),
 		Rewards:      model.ComponentsOf(t.Rewards),
 		PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, Seconds: float64(t.FinishedAt-t.StartedAt) / 1e6,
 		Answer: t.Answer}
+	calls := map[string]float64{}
+	prices.Count(calls, t)
+	prices.Count(r.calls, t)
+	if money, all := table.Sum(calls); all {
+		a.Cost = &money
+	}
 	r.Cost.Trajectories++
 	r.Cost.PromptTokens += int64(t.PromptTokens)
 	r.Cost.CompletionTokens += int64(t.CompletionTokens)
 	r.Cost.Seconds += a.Seconds
-	if prices.PromptPrice > 0 || prices.CompletionPrice > 0 {
-		money := (float64(t.PromptTokens)*prices.PromptPrice + float64(t.CompletionTokens)*prices.CompletionPrice) / 1e6
-		a.Cost = &money
-		r.Cost.Money = new(*cmp.Or(r.Cost.Money, new(float64)) + money)
-	}
 	if t.Reward != nil {
 		r.Scored++
 	}
@@ -125,9 +130,9 @@ func (r *TryResult) extrapolate(o rollout.Options) {
 	times := float64(n) / float64(r.Cost.Trajectories)
 	c := r.Cost
 	r.Epoch.PromptTokens, r.Epoch.CompletionTokens = int64(float64(c.PromptTokens)*times), int64(float64(c.CompletionTokens)*times)
-	r.Epoch.JudgeTokens, r.Epoch.JudgeMoney = int64(float64(c.JudgeTokens)*times), c.JudgeMoney*times
+	r.Epoch.JudgeTokens, r.Epoch.JudgeMoney = int64(float64(c.JudgeTokens)*times), prices.Round(c.JudgeMoney*times)
 	r.Epoch.Seconds = c.Seconds * times / float64(min(int64(cmp.Or(o.Concurrency, rollout.DefaultConcurrency)), n))
 	if c.Money != nil {
-		r.Epoch.Money = new(*c.Money * times)
+		r.Epoch.Money = new(prices.Round(*c.Money * times))
 	}
 }

@@ -25,6 +25,7 @@ type TryResult struct {
 	Worst show.Values `json:"worst,omitempty"`
 
 	best, worst *model.Conversation // nil for none
+	calls       map[string]float64  // of all attempts, by model
 }
 
 // Attempt is one trajectory.
@@ -43,7 +44,7 @@ type Attempt struct {
 	PromptTokens     int32             `json:"prompt_tokens"`
 	CompletionTokens int32             `json:"completion_tokens"`
 	Seconds          float64           `json:"seconds"`
-	Cost             *float64          `json:"cost"` // of the calls; null without prices
+	Cost             *float64          `json:"cost"` // of the calls; null if not all is known
 	Answer           string            `json:"answer,omitempty"`
 	Message          int               `json:"message"`           // on the main path, from 0: the first that not all attempts at the example share
 	Differs          string            `json:"differs,omitempty"` // the beginning of that message; "" where the attempt had ended
@@ -70,9 +71,10 @@ type Cost struct {
 	CompletionTokens int64 `json:"completion_tokens"`
 	// of the trajectories one after another; of an epoch, as many at once as rollout makes
 	Seconds     float64  `json:"seconds"`
-	Money       *float64 `json:"money"`        // null without prices
+	Money       *float64 `json:"money"`        // of the calls, as far as it is known; null if nothing is
 	JudgeTokens int64    `json:"judge_tokens"` // of rewards that ask a model
 	JudgeMoney  float64  `json:"judge_money"`
+	Unknown     []string `json:"unknown,omitempty"` // calls whose cost is not known, and why
 }
 
 // Err returns an error if no attempt has a reward: nothing could be trained.

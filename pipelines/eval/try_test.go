@@ -7,9 +7,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/pipelines/look/model"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
 // TestHints checks that the classes with hints exist.
@@ -30,11 +30,15 @@ func (count) Find(string) (i int, ok bool, e error) { return 3, true, nil }
 // TestExtrapolation computes an epoch of 10 examples with 8 attempts each from two
 // attempts.
 func TestExtrapolation(t *testing.T) {
-	var r TryResult
-	prices := watch.Budget{PromptPrice: 2, CompletionPrice: 10}
+	r := TryResult{calls: map[string]float64{}}
 	for range 2 {
-		r.add(&formats.Trajectory{PromptTokens: 100, CompletionTokens: 20, StartedAt: 1e6, FinishedAt: 5e6}, prices)
+		r.add(&formats.Trajectory{PromptTokens: 100, CompletionTokens: 20, StartedAt: 1e6, FinishedAt: 5e6, Status: outcomes.StatusOK,
+			Calls: []formats.Call{{PromptTokens: 100, CompletionTokens: 20, CachedTokens: 50}}}, prices.Table{"*": {Input: 2, Output: 10, Cached: 1}})
 	}
+	if c := r.Attempts[1].Cost; c == nil || *c != 0.00035 {
+		t.Errorf("an attempt costs %v", c)
+	}
+	r.Cost.Money = new(0.0008)
 	r.extrapolate(rollout.Options{Examples: count(10), Generations: 8, Concurrency: 4})
 	e := r.Epoch
 	if e.Trajectories != 80 || e.PromptTokens != 8000 || e.CompletionTokens != 1600 || e.Seconds != 80 || *e.Money != 0.032 {

@@ -45,7 +45,7 @@ func (r *TryResult) writeAttempts(w io.Writer) {
 	}
 	fmt.Fprintf(out, "attempt\texample\tstatus\treward\tadvantage\ttokens\tturns\tseconds%s\tcomponents\n", cost)
 	for _, a := range r.Attempts {
-		if a.Cost != nil {
+		if r.Cost.Money != nil {
 			cost = "\t" + text.Float(a.Cost)
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation,
@@ -113,6 +113,9 @@ func (c Cost) text(how string) string {
 			Round(100*time.Millisecond), how)
 	if c.Money != nil {
 		text += fmt.Sprintf("; the calls cost %.4g", *c.Money)
+	}
+	if len(c.Unknown) > 0 {
+		text += "; the cost is not known of " + strings.Join(c.Unknown, ", ")
 	}
 	if c.JudgeTokens > 0 {
 		text += fmt.Sprintf("; the judges take %s, which cost %.4g", plural.Of(c.JudgeTokens, "token"), c.JudgeMoney)

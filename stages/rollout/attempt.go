@@ -206,7 +206,7 @@ func (r *runner) stored(ctx context.Context, t *formats.Trajectory, a agents.Att
 		Fail(t, outcomes.StopError, failure.Class, err.Error())
 	default:
 		if r.opts.pays() {
-			r.spending.Add(int64(old.PromptTokens), int64(old.CompletionTokens))
+			r.spending.Add(1, old.Calls...)
 		}
 		old.TrajectoryID, old.Run, old.ExampleID, old.Epoch = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch
 		old.Generation, old.Example, old.Attempts, old.StartedAt = t.Generation, t.Example, t.Attempts, t.StartedAt

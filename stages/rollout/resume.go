@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/watch"
 )
 
-// finished holds the columns of a row that say of which attempt it is, how that ended and what it cost.
+// finished holds the columns of a row that say of which attempt it is and how that ended.
 type finished struct {
 	Run        string `parquet:"run,dict"`
 	ExampleID  string `parquet:"example_id,dict"`
@@ -23,9 +23,12 @@ type finished struct {
 	Generation int32  `parquet:"generation,delta"`
 	Status     string `parquet:"status,dict"`
 	Attempts   int32  `parquet:"attempts,delta"`
+}
 
-	PromptTokens     int32 `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32 `parquet:"completion_tokens,delta"`
+// paid has also what it cost.
+type paid struct {
+	finished
+	Calls []formats.Call `parquet:"calls,list"`
 }
 
 // group names the example and the epoch.
@@ -34,14 +37,14 @@ func (f *finished) group() string { return fmt.Sprintf("%d %s", f.Epoch, f.Examp
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent.
 func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.Shard, spent *watch.Spending) (*done, error) {
-	journal, err := journals.Open[finished](ctx, shard.Journal())
+	journal, err := journals.Open[paid](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
 	}
 	d := newDone(t)
-	err = o.eachFinished(t, journal.Rows(ctx), func(row *finished, slot int64, ok bool) {
+	err = o.eachFinished(t, journal.Rows(ctx), func(row *paid, slot int64, ok bool) {
 		if o.countsRows() {
-			spent.Add(int64(row.PromptTokens), int64(row.CompletionTokens))
+			spent.Add(1, row.Calls...)
 		}
 		if ok {
 			d.add(slot, row.Status, row.Attempts)
@@ -52,13 +55,13 @@ func (o Options) readDone(ctx context.Context, t planning.Tasks, shard *shards.S
 
 // eachFinished calls f with each row and its slot; ok is false if it is not among
 // the tasks.
-func (o Options) eachFinished(t planning.Tasks, rows iter.Seq2[*finished, error],
-	f func(row *finished, slot int64, ok bool)) error {
+func (o Options) eachFinished(t planning.Tasks, rows iter.Seq2[*paid, error],
+	f func(row *paid, slot int64, ok bool)) error {
 	for row, err := range rows {
 		if err != nil {
 			return err
 		}
-		_, slot, ok, err := o.locate(t, *row)
+		_, slot, ok, err := o.locate(t, row.finished)
 		if err != nil {
 			return err
 		}

@@ -85,8 +85,8 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *journal
 func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done, spent *watch.Spending) (runs []dataset.Range, err error) {
 	at := int64(-1)
 	done.fresh = 0
-	rows := dataset.Each[finished](ctx, d, "", d.All())
-	err = o.eachFinished(done.tasks, rows, func(row *finished, slot int64, ok bool) {
+	rows := dataset.Each[paid](ctx, d, "", d.All())
+	err = o.eachFinished(done.tasks, rows, func(row *paid, slot int64, ok bool) {
 		at++
 		if !ok || row.Status == outcomes.StatusSkipped {
 			return
@@ -97,7 +97,7 @@ func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done, s
 		case failed:
 			done.retry[slot] = row.Attempts
 		case has && o.countsRows():
-			spent.Add(-int64(row.PromptTokens), -int64(row.CompletionTokens))
+			spent.Add(-1, row.Calls...)
 		case has:
 		case k >= 0 && runs[k].First+runs[k].Rows == at:
 			runs[k].Rows++

@@ -41,6 +41,7 @@ type Reply struct {
 	Text             string
 	PromptTokens     int64
 	CompletionTokens int64
+	CachedTokens     int64 // of the prompt's
 }
 
 var (
@@ -68,9 +69,8 @@ type Ledger struct {
 
 // Spent is what judges have cost.
 type Spent struct {
-	Calls, Known                   int64 // questions asked, and those with a stored answer
-	PromptTokens, CompletionTokens int64
-	Cost                           float64
+	Calls, Known int64 // questions asked, and those with a stored answer
+	stages.Spend
 }
 
 // Spent returns the sum so far.
@@ -83,14 +83,14 @@ func (l *Ledger) Spent() Spent {
 	return l.spent
 }
 
-func (l *Ledger) priced(model string, prompt, completion int64) Spent {
+func (l *Ledger) priced(model string, prompt, completion, cached int64) Spent {
 	p, _ := l.Prices.Of(model)
-	return Spent{Calls: 1, PromptTokens: prompt, CompletionTokens: completion,
-		Cost: (float64(float64(prompt)*p.Input) + float64(float64(completion)*p.Output)) / 1e6}
+	return Spent{Calls: 1, Spend: stages.Spend{PromptTokens: prompt, CompletionTokens: completion, Cost: p.Of(prompt, completion, min(cached, prompt))}}
 }
 
 func (s *Spent) add(o Spent, sign int64) {
 	s.Calls += sign * o.Calls
+	s.Known += sign * o.Known
 	s.PromptTokens += sign * o.PromptTokens
 	s.CompletionTokens += sign * o.CompletionTokens
 	s.Cost += float64(float64(sign) * o.Cost)
@@ -98,13 +98,13 @@ func (s *Spent) add(o Spent, sign int64) {
 
 // Reserve sets tokens aside for a question that may cost so many, or returns an error of kind
 // budget: earlier answers are in the store. Settle must be called with the actual cost.
-func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(prompt, completion int64), err error) {
+func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(prompt, completion, cached int64), err error) {
 	if l == nil {
-		return func(int64, int64) {}, nil
+		return func(int64, int64, int64) {}, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	guess := l.priced(model, prompt, completion)
+	guess := l.priced(model, prompt, completion, 0)
 	if _, priced := l.Prices.Of(model); l.BudgetMoney > 0 && !priced {
 		return nil, usage("add it to prices in the config file", "a budget of money, and no price for the judge %q", model)
 	}
@@ -112,10 +112,10 @@ func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(pr
 	sum.add(l.reserved, 1)
 	sum.add(guess, 1)
 	const hint = "the answers are kept: raise the budget and run the same command again"
-	if tokens := sum.PromptTokens + sum.CompletionTokens; l.BudgetTokens > 0 && tokens > l.BudgetTokens {
+	if tokens := sum.Tokens(); l.BudgetTokens > 0 && tokens > l.BudgetTokens {
 		return nil, fault.Errorf(fault.Budget, hint,
 			"the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
-			l.BudgetTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
+			l.BudgetTokens, l.spent.Tokens(), prompt+completion)
 	}
 	if l.BudgetMoney > 0 && sum.Cost > l.BudgetMoney {
 		return nil, fault.Errorf(fault.Budget, hint,
@@ -123,12 +123,12 @@ func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(pr
 			l.spent.Cost, guess.Cost)
 	}
 	l.reserved.add(guess, 1)
-	return func(prompt, completion int64) {
+	return func(prompt, completion, cached int64) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.reserved.add(guess, -1)
-		l.spent.add(l.priced(model, prompt, completion), 1)
-		l.used = prices.Call(l.used, model, prompt, completion, 0)
+		l.spent.add(l.priced(model, prompt, completion, cached), 1)
+		l.used = prices.Call(l.used, model, prompt, completion, cached)
 	}, nil
 }
 
@@ -142,24 +142,23 @@ func (l *Ledger) Hit(model string) {
 	}
 }
 
-func (s Spent) since(before Spent) stages.Spend {
-	return stages.Spend{PromptTokens: s.PromptTokens - before.PromptTokens,
-		CompletionTokens: s.CompletionTokens - before.CompletionTokens, Cost: s.Cost - before.Cost}
+func (s Spent) since(before Spent) Spent {
+	s.add(before, -1)
+	s.Cost = prices.Round(s.Cost)
+	return s
 }
 
 // facts returns what a shard spent, for its record, and forgets what was used of each model.
 func (l *Ledger) facts(before Spent) map[string]float64 {
-	s := l.Spent()
-	if s == before {
+	s := l.Spent().since(before)
+	if s == (Spent{}) {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	facts := map[string]float64{
-		"judge.calls": float64(s.Calls - before.Calls), "judge.known": float64(s.Known - before.Known),
-		"judge.prompt_tokens":     float64(s.PromptTokens - before.PromptTokens),
-		"judge.completion_tokens": float64(s.CompletionTokens - before.CompletionTokens),
-		"judge.cost":              s.Cost - before.Cost,
+		"judge.calls": float64(s.Calls), "judge.known": float64(s.Known), "judge.cost": s.Cost,
+		"judge.prompt_tokens": float64(s.PromptTokens), "judge.completion_tokens": float64(s.CompletionTokens),
 	}
 	maps.Copy(facts, l.used)
 	l.used = nil

@@ -102,7 +102,7 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 	in.base.KeepFooters(0)
 	p.copied = shards.NewColumnSource(ctx, in.base, carriedColumns...)
 	defer p.copied.Close()
-	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })
+	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent).Spend })
 	if err := p.run(ctx); err != nil {
 		return shards.Outcome{}, err
 	}

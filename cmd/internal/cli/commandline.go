@@ -146,6 +146,9 @@ func (l *commandLine) session(ctx context.Context, cmd Command, args []string, s
 	if err := setGlobals(l.Console, l.global); err != nil {
 		return nil, err
 	}
+	for _, key := range config.empty {
+		l.Logger().Warn("a key of the config file has no value and counts as absent", "key", key)
+	}
 	if err := l.app.checkVariables(l.Console); err != nil {
 		return nil, err
 	}

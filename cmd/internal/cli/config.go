@@ -22,6 +22,7 @@ type configured struct {
 	path      string // of the file; "" for none
 	file, set Settings
 	lookup    func(string) (string, bool)
+	empty     []string // keys without a value that the command would read, with their places
 }
 
 // schema maps the sections to their options, at their defaults.
@@ -153,7 +154,9 @@ func (cfg *configured) find(places []string, name string) (Setting, bool) {
 		}
 	}
 	for _, place := range places {
-		if st, ok := cfg.file[place][name]; ok {
+		if st, ok := cfg.file[place][name]; ok && st.Values == nil && !st.List {
+			cfg.empty = append(cfg.empty, st.Where+": "+strings.TrimPrefix(place+"."+name, "."))
+		} else if ok {
 			return st, true
 		}
 	}

@@ -253,6 +253,6 @@ The config file is YAML, with a section for each command and the names of flags 
   holds one value per line.
 - These may be set at the top level of the file: ` + "`%s`" + `, for every command that has them.
 - The section ` + "`%[2]s`" + ` overrides the command's own section when ` + "`--%[2]s`" + ` is given.
-- A key without a value is treated as absent. Paths are relative to the working directory.
+- A key without a value is treated as absent, with a warning. Paths are relative to the working directory.
 - Anchors, aliases and merge keys (` + "`<<: *NAME`" + `) work.
 `

@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Setting is one value or several, as text.
+// Setting is one value or several, as text; none of a key without a value.
 type Setting struct {
 	Values []string
 	List   bool   // written as one
@@ -103,12 +103,13 @@ func (p *parser) each(n *yaml.Node, f func(key, value *yaml.Node) error) error {
 	return err
 }
 
-// add stores one setting. A key without a value is treated as absent.
+// add stores one setting.
 func (p *parser) add(section string, key, value *yaml.Node) error {
 	if err := p.app.checkKey(p.At(key), section, key.Value, p.schema); err != nil {
 		return err
 	}
 	if yamldoc.Null(value) {
+		p.out.Add(section, key.Value, Setting{Where: p.At(value)})
 		return nil
 	}
 	p.key = key.Value
@@ -147,7 +148,7 @@ func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
 			if !object {
 				return add(k.Value+"=", v)
 			}
-			text, err := p.json(v)
+			text, err := p.json(k.Value, v)
 			st.Values = append(st.Values, k.Value+"="+text)
 			return err
 		})
@@ -157,8 +158,8 @@ func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
 	return st, err
 }
 
-// json returns a node as JSON, after it expands environment variables.
-func (p *parser) json(n *yaml.Node) (string, error) {
+// json returns the node of an object's key as JSON, after it expands environment variables.
+func (p *parser) json(key string, n *yaml.Node) (string, error) {
 	if err := p.expandAll(n); err != nil {
 		return "", err
 	}
@@ -168,7 +169,7 @@ func (p *parser) json(n *yaml.Node) (string, error) {
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return "", p.Refuse(n, "", "%v", err)
+		return "", p.Refuse(n, "", "%s: %q: %s", p.key, key, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return string(data), nil
 }

@@ -60,7 +60,7 @@ func DeclarePrices(d *plugin.Declarer, t *prices.Table) {
 // the URI of the scores.
 func (j *Judge) Open(ctx context.Context, out string, rewards []score.Spec) (score.Judging, error) {
 	if j.PromptPrice != 0 || j.CompletionPrice != 0 {
-		j.Prices = prices.Table{"*": {Input: j.PromptPrice, Output: j.CompletionPrice}}
+		j.Prices = prices.Table{"*": {Input: j.PromptPrice, Output: j.CompletionPrice, Cached: j.PromptPrice}}
 	}
 	switch {
 	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name || s.Kind == harbor.Kind.Name }):

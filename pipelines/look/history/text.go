@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -37,10 +36,7 @@ func (r Run) WriteTable(w io.Writer) error {
 			text.Number(meanOf(e.Train)), text.Number(meanOf(e.Kept)), text.Number(meanOf(e.Validation)),
 			cells(names, func(name string) string { return text.Number(e.Validation.Only(name).Mean) }),
 			cells(scores, func(name string) string { return text.Number(meanOf(e.Scores[name])) }), step(e),
-			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }), cells(priced, func(string) string {
-				total, _ := e.Money.Text()
-				return cmp.Or(total, "-")
-			}))
+			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }), cells(priced, func(string) string { total, _ := e.Money.Text(); return total }))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -14,13 +14,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/seal"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Attempt is a journalled trajectory without its payload.
+// Attempt is a journalled trajectory without its payload; its calls are counted and not kept.
 type Attempt struct {
 	TrajectoryID     string `parquet:"trajectory_id"`
 	ExampleID        string `parquet:"example_id,dict"`
@@ -31,8 +32,12 @@ type Attempt struct {
 	FailureClass     string `parquet:"failure_class,optional,dict"`
 	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
 	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	Attempts         int32  `parquet:"attempts,delta"`
+	Diverged         string `parquet:"diverged,optional,dict"`
 	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
 	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
+
+	Calls []formats.Call `parquet:"calls,list"`
 
 	segment seal.Segment
 	row     int
@@ -67,13 +72,14 @@ type journalled struct {
 // totals adds up attempts.
 type totals struct {
 	Rows, Failed, Prompt, Completion int64
-	Classes, Stops                   map[string]int64 // the record of a finished shard has no stops
+	Classes, Stops                   map[string]int64   // the record of a finished shard has no stops
+	Facts                            map[string]float64 // of calls, by model
 }
 
 // shard returns the totals of a shard.
 func (j *journalled) shard(n int) *totals {
 	if j.shards[n] == nil {
-		j.shards[n] = &totals{Classes: map[string]int64{}, Stops: map[string]int64{}}
+		j.shards[n] = &totals{Classes: map[string]int64{}, Stops: map[string]int64{}, Facts: map[string]float64{}}
 	}
 	return j.shards[n]
 }
@@ -148,7 +154,7 @@ func (j *Journal) Refresh(ctx context.Context, uri string) error {
 func (j *journalled) finish(shard int, m *manifest.Manifest) {
 	j.finished[shard], j.expected[shard] = true, m.Rows
 	j.shards[shard] = &totals{Rows: m.Rows, Failed: m.Counts[outcomes.StatusFailed], Prompt: int64(m.Facts["prompt_tokens"]),
-		Completion: int64(m.Facts["completion_tokens"]), Classes: m.Failures}
+		Completion: int64(m.Facts["completion_tokens"]), Classes: m.Failures, Facts: m.Facts}
 	j.Attempts = slices.DeleteFunc(j.Attempts, func(a *Attempt) bool { return a.segment.Shard == shard })
 	clear(j.at)
 	for i, a := range j.Attempts {
@@ -162,6 +168,8 @@ func (j *journalled) add(a *Attempt) {
 	t := j.shard(a.segment.Shard)
 	t.Prompt += int64(a.PromptTokens)
 	t.Completion += int64(a.CompletionTokens)
+	prices.Count(t.Facts, &formats.Trajectory{Status: a.Status, Attempts: a.Attempts, Diverged: a.Diverged, Calls: a.Calls})
+	a.Calls = nil
 	if at, again := j.at[a.TrajectoryID]; again {
 		if old := j.Attempts[at]; old.Status == outcomes.StatusFailed {
 			t.add(old, -1)
@@ -208,9 +216,12 @@ func (j *Journal) Tiles(table history.Prices, now time.Time) []history.Tile {
 	out = append(out, history.Tile{Name: "Failed", Value: text.Thousands(failed), Note: share},
 		history.Tile{Name: "Tokens", Value: text.Thousands(prompt + completion),
 			Note: fmt.Sprintf("%s prompt, %s completion", text.Thousands(prompt), text.Thousands(completion))})
-	if p, all := table.Of(""); all { // the journal has no models
-		spend := (float64(prompt)*p.Input + float64(completion)*p.Output) / 1e6
-		out = append(out, history.Tile{Name: "Spend", Value: fmt.Sprintf("%.4f", spend), Note: "at the given prices"})
+	var parts []prices.Facts
+	for _, shard := range j.shards {
+		parts = append(parts, prices.Facts{"rollout": shard.Facts})
+	}
+	if spend, of := table.Cost(parts...).Text(); spend != "" {
+		out = append(out, history.Tile{Name: "Spend", Value: spend, Note: of})
 	}
 	if j.under.Shards > 1 {
 		out = append(out, history.Tile{Name: "Shards", Value: fmt.Sprintf("%d of %d", len(j.under.Finished), j.under.Shards),

@@ -1,14 +1,18 @@
 package live
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset/journals"
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/dataset/shards"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/pipelines/look/history"
 )
 
 // TestAnAttemptThatIsMadeAgainCountsOnce: its cost counts each time.
@@ -34,7 +38,7 @@ func TestAFinishedShardCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		row := formats.Trajectory{TrajectoryID: []string{"a", "b"}[n], Status: outcomes.StatusFailed, FailureClass: outcomes.FailTimeout,
-			StopReason: "error", PromptTokens: 5}
+			StopReason: "error", PromptTokens: 5, Attempts: 1, Calls: []formats.Call{{Model: "m", PromptTokens: 5, CachedTokens: 4}, {Model: "user"}}}
 		j, err := journals.Open[formats.Trajectory](t.Context(), shard.Journal())
 		if err == nil {
 			err = j.Append(t.Context(), []formats.Trajectory{row})
@@ -58,10 +62,15 @@ func TestAFinishedShardCountsOnce(t *testing.T) {
 		if all := j.Totals(); all.Rows != 2 || all.Failed != 2 || all.Prompt != 10 || all.Classes[outcomes.FailTimeout] != 2 || len(j.Attempts) != attempts {
 			t.Errorf("%+v of %d attempts", all, len(j.Attempts))
 		}
+		tiles := j.Tiles(prices.Table{"m": {Input: 1e6, Cached: 1e5}}, time.Now())
+		spend := slices.IndexFunc(tiles, func(tile history.Tile) bool { return tile.Name == "Spend" })
+		if spend < 0 || tiles[spend].Value != "at least 2.8" || tiles[spend].Note != "rollout 2.8, m 2.8, 2 of 4 calls: no price for user" {
+			t.Errorf("spend: %+v", tiles)
+		}
 	}
 	check(&before, 2)
 	if _, err := first.Commit(t.Context(), shards.Outcome{Counts: map[string]int64{outcomes.StatusFailed: 1},
-		Facts: map[string]float64{"prompt_tokens": 5}, Failures: map[string]int64{outcomes.FailTimeout: 1}}); err != nil {
+		Facts: prices.Call(prices.Call(map[string]float64{"prompt_tokens": 5}, "m", 5, 0, 4), "user", 0, 0, 0), Failures: map[string]int64{outcomes.FailTimeout: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	check(&before, 1)

@@ -33,6 +33,7 @@ type Judgement struct {
 	Text             string
 	PromptTokens     int64
 	CompletionTokens int64
+	CachedTokens     int64 // of the prompt's
 }
 
 // Ask returns a model's answer. Errors are *Error for what the server refused.
@@ -64,6 +65,9 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 		Usage struct {
 			Prompt     int64 `json:"prompt_tokens"`
 			Completion int64 `json:"completion_tokens"`
+			Details    struct {
+				Cached int64 `json:"cached_tokens"`
+			} `json:"prompt_tokens_details"`
 		} `json:"usage"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
@@ -73,7 +77,8 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 		return Judgement{}, errors.New("the answer has no choices")
 	}
 	m := answer.Choices[0].read()
-	return Judgement{Text: m.Content, PromptTokens: answer.Usage.Prompt, CompletionTokens: answer.Usage.Completion}, nil
+	u := answer.Usage
+	return Judgement{Text: m.Content, PromptTokens: u.Prompt, CompletionTokens: u.Completion, CachedTokens: u.Details.Cached}, nil
 }
 
 // Temporary reports whether the same request may succeed later.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -23,9 +24,9 @@ import (
 type Budget struct {
 	Tokens          int64   // prompt and completion tokens of all calls
 	Money           float64 // in whatever the prices are in
-	PromptPrice     float64 // for a million tokens
+	PromptPrice     float64 // for a million tokens of all models, instead of Prices
 	CompletionPrice float64
-	Prices          prices.Table // by model, without PromptPrice and CompletionPrice
+	Prices          prices.Table // by model
 	model           string
 	Time            time.Duration
 
@@ -48,10 +49,10 @@ func (b *Budget) Declare(d *plugin.Declarer) {
 		"write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
 }
 
-// Of returns the budget of a rollout that samples a model, whose prices are charged for all calls unless others are set.
+// Of returns the budget of a rollout that samples a model.
 func (b Budget) Of(model string) Budget {
-	if p, _ := b.Prices.Of(model); b.PromptPrice == 0 && b.CompletionPrice == 0 {
-		b.PromptPrice, b.CompletionPrice = p.Input, p.Output
+	if b.PromptPrice != 0 || b.CompletionPrice != 0 {
+		b.Prices = prices.Table{"*": {Input: b.PromptPrice, Output: b.CompletionPrice, Cached: b.PromptPrice}}
 	}
 	b.model = model
 	return b
@@ -60,10 +61,10 @@ func (b Budget) Of(model string) Budget {
 var ErrTimeSpent = errors.New("the time budget is spent")
 
 func (b Budget) Check() error {
-	switch {
+	switch _, priced := b.Prices.Of(b.model); {
 	case b.Tokens < 0 || b.Money < 0 || b.Time < 0 || b.PromptPrice < 0 || b.CompletionPrice < 0:
 		return agents.Usage("0 means no limit", "a budget or a price is negative")
-	case b.Money > 0 && b.PromptPrice == 0 && b.CompletionPrice == 0:
+	case b.Money > 0 && !priced:
 		return agents.Usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5",
 			"a budget of money without prices of %q", b.model)
 	}
@@ -73,14 +74,18 @@ func (b Budget) Check() error {
 // Left returns what is left of the budgets of all shards for attempts that extend their dataset, whose facts
 // say what it cost; ok is false if nothing is. Attempts that it does not pay for are skipped. Time begins anew.
 func (b Budget) Left(shards int, facts map[string]float64) (left Budget, ok bool) {
-	s := Spending{Budget: b, prompt: int64(facts["prompt_tokens"]), completion: int64(facts["completion_tokens"])}
+	prompt, completion := int64(facts["prompt_tokens"]), int64(facts["completion_tokens"])
 	left, ok, left.SkipRest = b, true, true
 	if b.Tokens > 0 {
-		left.Tokens = int64(shards)*b.Tokens - s.prompt - s.completion
+		left.Tokens = int64(shards)*b.Tokens - prompt - completion
 		ok = left.Tokens > 0
 	}
 	if b.Money > 0 {
-		left.Money = float64(float64(shards)*b.Money) - s.money()
+		spent, _ := b.Prices.Sum(facts)
+		in, _ := prices.Table{"*": {Input: 1e6, Cached: 1e6}}.Sum(facts) // tokens that are no estimates, and of a recorded model
+		out, _ := prices.Table{"*": {Output: 1e6}}.Sum(facts)
+		p, _ := b.Prices.Of(b.model)
+		left.Money = float64(float64(shards)*b.Money) - spent - p.Of(prompt-int64(in), completion-int64(out), 0)
 		ok = ok && left.Money > 0
 	}
 	return left, ok
@@ -92,27 +97,33 @@ type Spending struct {
 
 	mu                 sync.Mutex
 	prompt, completion int64
+	money              float64
+	unpriced           string          // a model without a price in the table, quoted
 	timed              context.Context // which the time budget ends; nil without one
 	Left               int64           // trajectories that were not made
 }
 
-func (s *Spending) Add(prompt, completion int64) {
+// Add adds calls with a sign of 1, and takes them back with -1.
+func (s *Spending) Add(sign int64, calls ...formats.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prompt += prompt
-	s.completion += completion
+	for _, c := range calls {
+		prompt, completion := sign*int64(c.PromptTokens), sign*int64(c.CompletionTokens)
+		s.prompt, s.completion = s.prompt+prompt, s.completion+completion
+		if p, priced := s.Budget.Prices.Of(c.Model); priced {
+			s.money += p.Of(prompt, completion, sign*int64(min(c.CachedTokens, c.PromptTokens)))
+		} else if prompt+completion > 0 {
+			s.unpriced = strconv.Quote(c.Model)
+		}
+	}
 }
 
-func (s *Spending) Call(c formats.Call) { s.Add(int64(c.PromptTokens), int64(c.CompletionTokens)) }
-
-func (s *Spending) money() float64 {
-	return (float64(float64(s.prompt)*s.Budget.PromptPrice) + float64(float64(s.completion)*s.Budget.CompletionPrice)) / 1e6
-}
+func (s *Spending) Call(c formats.Call) { s.Add(1, c) }
 
 func (s *Spending) Spent() stages.Spend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return stages.Spend{PromptTokens: s.prompt, CompletionTokens: s.completion, Cost: s.money()}
+	return stages.Spend{PromptTokens: s.prompt, CompletionTokens: s.completion, Cost: prices.Round(s.money)}
 }
 
 // Over returns which budget is spent, with its figures; "" for none.
@@ -122,8 +133,10 @@ func (s *Spending) Over() string {
 	switch b := s.Budget; {
 	case b.Tokens > 0 && s.prompt+s.completion >= b.Tokens:
 		return fmt.Sprintf("%d of %d tokens", s.prompt+s.completion, b.Tokens)
-	case b.Money > 0 && s.money() >= b.Money:
-		return fmt.Sprintf("%.4g of %.4g in money", s.money(), b.Money)
+	case b.Money > 0 && s.unpriced != "":
+		return "no price of " + s.unpriced
+	case b.Money > 0 && s.money >= b.Money:
+		return fmt.Sprintf("%.4g of %.4g in money", s.money, b.Money)
 	case s.timed != nil && context.Cause(s.timed) == ErrTimeSpent:
 		return b.Time.String()
 	}
@@ -148,6 +161,10 @@ func (s *Spending) Stopped(total int64, log *slog.Logger) (skip bool, err error)
 	over := s.Over()
 	if over == "" || s.Left == 0 {
 		return false, nil
+	}
+	if s.Budget.Money > 0 && s.unpriced != "" {
+		return false, agents.Usage("add it to prices in the config file; the same command does the rest",
+			"a budget of money, and no price of %s, which was called: %d of %d trajectories kept", s.unpriced, total-s.Left, total)
 	}
 	if s.Budget.SkipRest {
 		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with "+

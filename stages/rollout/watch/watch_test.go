@@ -14,6 +14,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/completion"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -25,7 +27,7 @@ func failing(class string) formats.Trajectory {
 
 // TestBudget: what is spent, and what of it is left for a dataset that is extended.
 func TestBudget(t *testing.T) {
-	s := Spending{Budget: Budget{Tokens: 100, Money: 3, PromptPrice: 1e6, CompletionPrice: 2e6}}
+	s := Spending{Budget: Budget{Tokens: 100, Money: 3, PromptPrice: 1e6, CompletionPrice: 2e6}.Of("m")}
 	if s.Call(formats.Call{PromptTokens: 1}); s.Over() != "" {
 		t.Errorf("of 3: %q", s.Over())
 	}
@@ -42,6 +44,40 @@ func TestBudget(t *testing.T) {
 	}
 	if _, ok := (Budget{Tokens: 85}).Left(2, facts); ok {
 		t.Error("170 of 170 tokens are spent, and something is left")
+	}
+}
+
+// TestBudgetByModel: each call is charged the price of its own model, cached tokens theirs, and one without a price ends the run.
+func TestBudgetByModel(t *testing.T) {
+	b := Budget{Money: 3, Prices: prices.Table{"p*": {Input: 1e6, Output: 2e6, Cached: 1e5}, "free": {}}}.Of("p")
+	s := Spending{Budget: b}
+	calls := []formats.Call{{Model: "p@1", PromptTokens: 11, CompletionTokens: 1, CachedTokens: 10}, {Model: "free", PromptTokens: 1e6}, {Model: "none"}}
+	if s.Add(1, calls...); s.Over() != "4 of 3 in money" || s.Spent().Cost != 4 || s.Spent().PromptTokens != 1000011 {
+		t.Errorf("%q, %+v", s.Over(), s.Spent())
+	}
+	if s.Add(-1, calls...); s.Over() != "" || s.Spent() != (stages.Spend{}) {
+		t.Errorf("taken back: %q, %+v", s.Over(), s.Spent())
+	}
+	s.Left, s.Budget.SkipRest = 2, true
+	s.Call(formats.Call{Model: "none", CompletionTokens: 1})
+	if skip, err := s.Stopped(5, slog.New(slog.DiscardHandler)); skip || fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), `no price of "none"`) {
+		t.Errorf("without a price: %t, %v", skip, err)
+	}
+	if b := (Budget{Tokens: 1, Prices: b.Prices}).Of("none"); b.Check() != nil {
+		t.Error("tokens need no price")
+	} else if b.Money = 1; b.Check() == nil {
+		t.Error("a budget of money without a price of the model passes")
+	}
+	facts := map[string]float64{"prompt_tokens": 24, "completion_tokens": 2} // 22 and 1 are of calls; the others are estimates, of p
+	for _, c := range calls {
+		prices.Call(facts, c.Model, min(11, int64(c.PromptTokens)), int64(c.CompletionTokens), int64(c.CachedTokens))
+	}
+	b.Money = 5
+	if left, ok := b.Left(3, facts); !ok || left.Money != 15-4-2-2 {
+		t.Errorf("left: %+v, %t", left.Money, ok)
+	}
+	if _, ok := b.Left(1, facts); ok {
+		t.Error("8 of 5 are spent, and something is left")
 	}
 }
 

@@ -212,7 +212,7 @@ func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 	finishing, cancel := outlive(ctx)
 	defer cancel()
 	reply, err := p.Asker.Ask(finishing, q)
-	settle(reply.PromptTokens, reply.CompletionTokens)
+	settle(reply.PromptTokens, reply.CompletionTokens, reply.CachedTokens)
 	return reply.Text, err
 }
 

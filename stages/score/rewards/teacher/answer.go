@@ -117,10 +117,10 @@ func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([
 	}
 	places, err := servers[r.Server](r, ctx, ids)
 	if err != nil {
-		settle(0, 0)
+		settle(0, 0, 0)
 		return nil, err
 	}
-	settle(int64(len(ids)), 1)
+	settle(int64(len(ids)), 1, 0) // engines compute the log probabilities of a whole prompt
 	if len(places) != len(ids) {
 		return nil, failed(outcomes.RewardAnswer, "log probabilities of %d places for a prompt of %d ids", len(places), len(ids))
 	}

@@ -14,11 +14,12 @@ import (
 	"testing"
 )
 
-// Server is the judge. Answer, if set, may replace its answer.
+// Server is the judge. Answer, if set, may replace its answer. Of each prompt's 100 tokens so many were Cached.
 type Server struct {
 	URL    string
 	Asked  atomic.Int64
 	Answer func(r Request, say string) (status int, text string)
+	Cached int
 
 	mu    sync.Mutex
 	users []string
@@ -65,7 +66,8 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{
 		"choices": []any{map[string]any{"finish_reason": "stop",
 			"message": map[string]any{"role": "assistant", "content": text}}},
-		"usage": map[string]any{"prompt_tokens": 100, "completion_tokens": 10},
+		"usage": map[string]any{"prompt_tokens": 100, "completion_tokens": 10,
+			"prompt_tokens_details": map[string]any{"cached_tokens": s.Cached}},
 	})
 }
 
