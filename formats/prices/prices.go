@@ -25,7 +25,8 @@ type Price struct{ Input, Output, Cached float64 }
 
 // Of returns what tokens cost; the cached ones are some of the prompt's.
 func (p Price) Of(prompt, completion, cached int64) float64 {
-	return (float64(float64(prompt-cached)*p.Input) + float64(float64(cached)*p.Cached) + float64(float64(completion)*p.Output)) / 1e6
+	input, output := float64(float64(prompt-cached)*p.Input), float64(float64(completion)*p.Output)
+	return (input + float64(float64(cached)*p.Cached) + output) / 1e6
 }
 
 // Help and Schema are the phrase of help on a table, and the JSON schema of an entry.
@@ -90,6 +91,9 @@ func Call(facts map[string]float64, model string, prompt, completion, cached int
 // Prefix is how facts about calls to a model begin, before its name.
 const Prefix = "models."
 
+// Unmetered is the fact that counts the trajectories for which something may have made calls that nothing records.
+func Unmetered(who string) string { return Prefix + who + ".unmetered" }
+
 var named = regexp.MustCompile(`(?s)^models\.(.*)\.(\w+)$`)
 
 // Count adds to facts the calls of an attempt. Those that a fork repeats cost nothing. An earlier attempt, or one
@@ -134,6 +138,7 @@ type Facts map[string]map[string]float64
 // Cost returns the sum of what steps cost; nil without prices or calls. Facts of earlier versions name no models.
 func (t Table) Cost(parts ...Facts) *Cost {
 	c, calls, missing := &Cost{Steps: map[string]float64{}, Models: map[string]float64{}}, 0.0, map[string]float64{}
+	unmetered := map[string]float64{}
 	for _, part := range parts {
 		for _, step := range slices.Sorted(maps.Keys(part)) {
 			facts := part[step]
@@ -146,6 +151,8 @@ func (t Table) Cost(parts ...Facts) *Cost {
 				model, what := of[1], of[2]
 				p, priced := t.Of(model)
 				switch who := cmp.Or(model, "calls of which no model is recorded"); {
+				case what == "unmetered":
+					unmetered[model] += facts[name]
 				case what == "calls":
 					if calls, unnamed = calls+facts[name], unnamed-facts[name]; !priced {
 						missing["no price for "+who] += facts[name]
@@ -166,6 +173,10 @@ func (t Table) Cost(parts ...Facts) *Cost {
 	}
 	for _, why := range slices.Sorted(maps.Keys(missing)) {
 		c.AtLeast, c.Unknown = true, append(c.Unknown, fmt.Sprintf("%.0f of %s: %s", missing[why], plural.Of(calls, "call"), why))
+	}
+	for _, who := range slices.Sorted(maps.Keys(unmetered)) {
+		c.AtLeast, c.Unknown = true, append(c.Unknown, fmt.Sprintf("what %s may have asked of models, for %s",
+			who, plural.Of(unmetered[who], "trajectory")))
 	}
 	if len(t) == 0 || calls == 0 {
 		return nil

@@ -108,6 +108,11 @@ func TestCost(t *testing.T) {
 	if old == nil || old.Total != nil || !slices.Equal(old.Unknown, []string{"10 of 10 calls: no model recorded"}) {
 		t.Errorf("of an earlier version: %+v", old)
 	}
+	score[Unmetered("reward r.x")] = 3
+	c = table.Cost(Facts{"rollout": rollout, "score": score}, Facts{"score": {Unmetered("reward r.x"): 4}})
+	if n := len(c.Unknown); n != 5 || c.Unknown[4] != "what reward r.x may have asked of models, for 7 trajectories" || *c.Total != 0.0258 {
+		t.Errorf("%v, %q", *c.Total, c.Unknown)
+	}
 	// 0.1 + 0.2, and what is left of cached tokens that cost nothing, are no noise
 	c = Table{"a": {Input: 0.1}, "b": {Input: 0.2}, "c": {Input: 0.3}}.Cost(Facts{"rollout": Call(Call(Call(nil, "a", 1e6, 0, 0), "b", 1e6, 0, 0),
 		"c", 700_001, 0, 700_001)})

@@ -36,7 +36,8 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "seconds\tdifference of an attempt %s\n", c.Seconds.text())
 	}
 	if c.Cost != nil {
-		fmt.Fprintf(out, "cost\tdifference of an attempt's calls %s, of %s where all is known\n", c.Cost.text(), plural.Of(c.Cost.Examples, "example"))
+		fmt.Fprintf(out, "cost\tdifference of an attempt's calls %s, of %s where all is known\n", c.Cost.text(),
+			plural.Of(c.Cost.Examples, "example"))
 	} else if c.A.Money != nil && c.B.Money != nil {
 		fmt.Fprintln(out, "cost\tdifference not known: no example has a price and the usage of all calls on both sides")
 	}

@@ -96,8 +96,8 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 		columns = append(columns, "example")
 	}
 	if len(o.Prices) > 0 {
-		columns = append(columns, "status", "attempts", "diverged", "calls.model", "calls.prompt_tokens", "calls.completion_tokens",
-			"calls.cached_tokens", "calls.sampling", "calls.error", "calls.attempts", "calls.repeated")
+		columns = append(columns, "status", "attempts", "diverged", "calls.model", "calls.prompt_tokens", "calls.error",
+			"calls.completion_tokens", "calls.cached_tokens", "calls.sampling", "calls.attempts", "calls.repeated")
 	}
 	var out []*example
 	models := map[string]bool{}
@@ -124,7 +124,8 @@ func read(ctx context.Context, d *dataset.Dataset, o MeasureOptions) ([]*example
 			}
 			e.tokens += int64(r.PromptTokens) + int64(r.CompletionTokens)
 			e.micros += max(0, r.FinishedAt-r.StartedAt)
-			prices.Count(calls, &formats.Trajectory{Status: r.Status, Attempts: r.Attempts, Diverged: r.Diverged, ForkCall: r.ForkCall, Calls: r.Calls})
+			prices.Count(calls, &formats.Trajectory{Status: r.Status, Attempts: r.Attempts, Diverged: r.Diverged,
+				ForkCall: r.ForkCall, Calls: r.Calls})
 		}
 		if money, all := o.Prices.Sum(calls); all {
 			e.money = &money

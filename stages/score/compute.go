@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
+	"github.com/rollmill/rollmill/formats/prices"
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
@@ -26,7 +27,7 @@ func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 		p.in.copies.markRecomputed(alive, p.rewards)
 	}
 	for _, c := range p.rewards {
-		if err := p.component(ctx, j.buffer, c, alive); err != nil {
+		if err := p.component(ctx, j, c, alive); err != nil {
 			return err
 		}
 	}
@@ -48,11 +49,14 @@ func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 }
 
 // component gives every row one reward: computed, or carried over.
-func (p *pipeline) component(ctx context.Context, to *buffer, c component, rows []*Row) error {
-	if p.in.copies == nil {
-		return p.compute(ctx, to, c, rows)
+func (p *pipeline) component(ctx context.Context, j *job, c component, rows []*Row) error {
+	due, kept := rows, []*Row(nil)
+	if p.in.copies != nil {
+		due, kept = p.in.copies.split(rows, c)
+		for _, r := range due {
+			r.copied.computed = append(r.copied.computed, c.Name)
+		}
 	}
-	due, kept := p.in.copies.split(rows, c)
 	for _, r := range kept {
 		for _, s := range c.given {
 			r.Known = append(r.Known, r.copied.value(s))
@@ -62,10 +66,10 @@ func (p *pipeline) component(ctx context.Context, to *buffer, c component, rows 
 			r.steps = append(r.steps, c.Name)
 		}
 	}
-	for _, r := range due {
-		r.copied.computed = append(r.copied.computed, c.Name)
+	if c.Unmetered && len(due) > 0 {
+		j.facts[prices.Unmetered("reward "+c.Name)] += len(due)
 	}
-	return p.compute(ctx, to, c, due)
+	return p.compute(ctx, j.buffer, c, due)
 }
 
 func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []*Row) error {

@@ -85,7 +85,8 @@ func (l *Ledger) Spent() Spent {
 
 func (l *Ledger) priced(model string, prompt, completion, cached int64) Spent {
 	p, _ := l.Prices.Of(model)
-	return Spent{Calls: 1, Spend: stages.Spend{PromptTokens: prompt, CompletionTokens: completion, Cost: p.Of(prompt, completion, min(cached, prompt))}}
+	return Spent{Calls: 1, Spend: stages.Spend{PromptTokens: prompt, CompletionTokens: completion,
+		Cost: p.Of(prompt, completion, min(cached, prompt))}}
 }
 
 func (s *Spent) add(o Spent, sign int64) {
@@ -98,7 +99,8 @@ func (s *Spent) add(o Spent, sign int64) {
 
 // Reserve sets tokens aside for a question that may cost so many, or returns an error of kind
 // budget: earlier answers are in the store. Settle must be called with the actual cost.
-func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(prompt, completion, cached int64), err error) {
+func (l *Ledger) Reserve(model string, prompt, completion int64) (settle func(prompt, completion, cached int64),
+	err error) {
 	if l == nil {
 		return func(int64, int64, int64) {}, nil
 	}

@@ -56,6 +56,8 @@ type Description struct {
 	Relative bool // a value depends on the row's whole group
 	Local    bool // it asks no model and no service
 
+	Unmetered bool // it may ask models through something of whose calls the stage knows nothing: a program or a service
+
 	// Immediate says that a value is computed at once, from nothing but the row: it waits for
 	// no program, service or model, and compares no rows. Score gets rows in calls of any
 	// size, and must not keep them: their memory is used again.

@@ -136,6 +136,7 @@ func (e *Epoch) readScores(ctx context.Context, dir, last string) error {
 			if e.Scores == nil {
 				e.Scores = map[string]*Sample{}
 			}
+			e.Facts[name] = d.Facts
 			if e.Scores[name], err = sampleOf(ctx, d); err != nil {
 				return err
 			}

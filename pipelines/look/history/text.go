@@ -36,7 +36,8 @@ func (r Run) WriteTable(w io.Writer) error {
 			text.Number(meanOf(e.Train)), text.Number(meanOf(e.Kept)), text.Number(meanOf(e.Validation)),
 			cells(names, func(name string) string { return text.Number(e.Validation.Only(name).Mean) }),
 			cells(scores, func(name string) string { return text.Number(meanOf(e.Scores[name])) }), step(e),
-			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }), cells(priced, func(string) string { total, _ := e.Money.Text(); return total }))
+			cell(e.Receipt, func(r *receipts.Receipt) string { return r.State }),
+			cells(priced, func(string) string { total, _ := e.Money.Text(); return total }))
 	}
 	if err := t.Flush(); err != nil {
 		return err

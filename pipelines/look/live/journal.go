@@ -168,7 +168,8 @@ func (j *journalled) add(a *Attempt) {
 	t := j.shard(a.segment.Shard)
 	t.Prompt += int64(a.PromptTokens)
 	t.Completion += int64(a.CompletionTokens)
-	prices.Count(t.Facts, &formats.Trajectory{Status: a.Status, Attempts: a.Attempts, Diverged: a.Diverged, Calls: a.Calls})
+	row := formats.Trajectory{Status: a.Status, Attempts: a.Attempts, Diverged: a.Diverged, Calls: a.Calls}
+	prices.Count(t.Facts, &row)
 	a.Calls = nil
 	if at, again := j.at[a.TrajectoryID]; again {
 		if old := j.Attempts[at]; old.Status == outcomes.StatusFailed {

@@ -78,7 +78,7 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 	}
 	m := answer.Choices[0].read()
 	u := answer.Usage
-	return Judgement{Text: m.Content, PromptTokens: u.Prompt, CompletionTokens: u.Completion, CachedTokens: u.Details.Cached}, nil
+	return Judgement{m.Content, u.Prompt, u.Completion, u.Details.Cached}, nil
 }
 
 // Temporary reports whether the same request may succeed later.

@@ -82,7 +82,7 @@ func (b Budget) Left(shards int, facts map[string]float64) (left Budget, ok bool
 	}
 	if b.Money > 0 {
 		spent, _ := b.Prices.Sum(facts)
-		in, _ := prices.Table{"*": {Input: 1e6, Cached: 1e6}}.Sum(facts) // tokens that are no estimates, and of a recorded model
+		in, _ := prices.Table{"*": {Input: 1e6, Cached: 1e6}}.Sum(facts) // those that are no estimates
 		out, _ := prices.Table{"*": {Output: 1e6}}.Sum(facts)
 		p, _ := b.Prices.Of(b.model)
 		left.Money = float64(float64(shards)*b.Money) - spent - p.Of(prompt-int64(in), completion-int64(out), 0)
@@ -164,7 +164,8 @@ func (s *Spending) Stopped(total int64, log *slog.Logger) (skip bool, err error)
 	}
 	if s.Budget.Money > 0 && s.unpriced != "" {
 		return false, agents.Usage("add it to prices in the config file; the same command does the rest",
-			"a budget of money, and no price of %s, which was called: %d of %d trajectories kept", s.unpriced, total-s.Left, total)
+			"a budget of money, and no price of %s, which was called: %d of %d trajectories kept", s.unpriced,
+			total-s.Left, total)
 	}
 	if s.Budget.SkipRest {
 		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with "+

@@ -94,7 +94,7 @@ func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 }
 
 func (r *httpReward) Describe() score.Description {
-	return score.Description{Detail: score.Text, Reads: r.Known}
+	return score.Description{Detail: score.Text, Reads: r.Known, Unmetered: true}
 }
 
 // Close ends the connections.

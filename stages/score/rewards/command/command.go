@@ -107,7 +107,7 @@ type reward struct {
 }
 
 func (r *reward) Describe() score.Description {
-	return score.Description{Detail: score.Text, Words: r.words, Reads: r.Known, Start: r.tryStart}
+	return score.Description{Detail: score.Text, Words: r.words, Reads: r.Known, Start: r.tryStart, Unmetered: true}
 }
 
 // Score sends all rows to one process, and then those without an answer one by one.

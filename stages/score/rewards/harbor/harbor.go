@@ -120,6 +120,9 @@ func (r *reward) Describe() score.Description {
 	d := score.Description{Detail: score.Head, Columns: []string{},
 		Digests: map[string]string{"harbor:" + r.Tasks: r.digest},
 		Start:   func(context.Context) error { return r.start() }}
+	for _, t := range r.tasks {
+		d.Unmetered = d.Unmetered || !t.Environment.NoNetwork
+	}
 	if r.Repeat > 1 {
 		d.Parts = []string{"flaky"}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/prices"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
@@ -80,7 +81,7 @@ func TestAnswersArePaidForOnce(t *testing.T) {
 	j := s.Judging(ask)
 	first := rewardtest.Score(t, made(t, j, 1, "model=m,repeats=3"), rewardtest.Rows())
 	asked := s.Asked.Load()
-	if asked != 36 || j.Ledger.Spent() != (score.Spent{Calls: 36, PromptTokens: 3600, CompletionTokens: 360}) {
+	if asked != 36 || j.Ledger.Spent() != (score.Spent{Calls: 36, Spend: stages.Spend{PromptTokens: 3600, CompletionTokens: 360}}) {
 		t.Fatalf("asked %d times, spent %+v", asked, j.Ledger.Spent())
 	}
 	renamed := rewardtest.Rows()
