@@ -73,16 +73,17 @@ func (s *EventReader) read() (*Event, error) {
 			}
 			continue
 		}
-		switch err := s.fill(); {
-		case err == io.EOF:
+		switch {
+		case s.err == io.EOF:
 			return s.lastEvent()
-		case err != nil:
-			return nil, err
+		case s.err != nil:
+			return nil, s.err
 		case s.all > MaxStream:
 			return nil, fmt.Errorf("the stream is longer than %d MiB", MaxStream>>20)
 		case len(s.rest) > maxEvent:
 			return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
 		}
+		s.fill()
 	}
 }
 
@@ -93,10 +94,7 @@ func (s *EventReader) take(n int) (taken []byte) {
 }
 
 // fill reads once, over what events had.
-func (s *EventReader) fill() error {
-	if s.err != nil {
-		return s.err
-	}
+func (s *EventReader) fill() {
 	if len(s.rest) < len(s.buf) {
 		s.buf = s.buf[:copy(s.buf, s.rest)]
 	}
@@ -104,7 +102,6 @@ func (s *EventReader) fill() error {
 	n, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
 	s.rest, s.all, s.err = s.buf, s.all+n, err
-	return nil
 }
 
 // lastEvent returns what is left at the end of the stream.

@@ -276,15 +276,7 @@ func CheckNumber(b []byte, i int) int {
 	return i
 }
 
-// digits returns the end of the digits at b[i], eight at a time.
 func digits(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
-		if other := (w&high ^ zeros) | ((w+ones*6)&high ^ zeros); other != 0 {
-			return i + bits.TrailingZeros64(other)/8
-		}
-	}
 	for i < len(b) && b[i]-'0' <= 9 {
 		i++
 	}
