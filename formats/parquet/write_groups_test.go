@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -119,5 +120,38 @@ func TestWriteGroupsOfLightRows(t *testing.T) {
 	}
 	if together < 2500 {
 		t.Errorf("of 3000 groups %d were written together", together)
+	}
+}
+
+// TestListsOfEveryLength: the rows of a group give the bytes that they give one by one, however long their lists are.
+func TestListsOfEveryLength(t *testing.T) {
+	var rows []formats.Score
+	for i := range 300 {
+		row := formats.Score{TrajectoryID: fmt.Sprint(i), ExampleID: "e"}
+		for k := range []int{1, 1, 0, 1, 2, 1, 1, 3, 1}[i%9] {
+			n := formats.NamedReward{Name: fmt.Sprint("r", k), Weight: 1, Failure: strings.Repeat("f", (i+k)%3), Error: strings.Repeat("e", i%2)}
+			if (i+k)%4 > 0 {
+				n.Value = new(float64(i))
+			}
+			row.Rewards = append(row.Rewards, n)
+		}
+		if i >= 40 {
+			row.ShapedRewards = [][]float64{nil, {}, {1}, {1, 2}}[i%4]
+			row.Signals = [][]formats.Signal{nil, {}, {{Component: "r0", Value: 1, Values: []float32{1, 2}}}, {{}, {Message: 2}}}[i/2%4]
+		}
+		rows = append(rows, row)
+	}
+	var single [][]formats.Score
+	for i := range rows {
+		single = append(single, rows[i:i+1])
+	}
+	data := fileOf(t, [][]formats.Score{rows})
+	if !bytes.Equal(data, fileOf(t, single)) {
+		t.Error("rows that are written together give other bytes")
+	}
+	for i, got := range read[formats.Score](t, data, 0, int64(len(rows))) {
+		if !reflect.DeepEqual(got, rows[i]) {
+			t.Errorf("row %d is %+v, want %+v", i, got, rows[i])
+		}
 	}
 }

@@ -14,13 +14,26 @@ import (
 
 // BenchmarkRun scores 4,096 stored trajectories of realistic size.
 func BenchmarkRun(b *testing.B) {
+	benchmark(b, randomtest.Options{Groups: 512, Messages: 20, SampledTokens: 2000}, map[string]string{
+		"match": "match:contains,text=the", "expr/answer": "expr:len(answer) < 100", "expr/messages": "expr:len(messages)",
+		"behaviour": "behaviour:checks=look", "command": "command:" + words("answer"),
+	})
+}
+
+// BenchmarkThin scores 131,072 trajectories of some hundred bytes: the columns take most of the time.
+func BenchmarkThin(b *testing.B) {
+	benchmark(b, randomtest.Options{Groups: 16384, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.02},
+		map[string]string{"expr/answer": "expr:len(answer) % 2"})
+}
+
+func benchmark(b *testing.B, rollout randomtest.Options, specs map[string]string) {
 	in := b.TempDir() + "/rollout"
 	shard, err := shards.Begin(b.Context(), in, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories}, shards.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	table := shards.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range randomtest.Trajectories(1, randomtest.Options{Groups: 512, Messages: 20, SampledTokens: 2000}) {
+	for group := range randomtest.Trajectories(1, rollout) {
 		if err := table.Write(b.Context(), group); err != nil {
 			b.Fatal(err)
 		}
@@ -32,10 +45,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, spec := range map[string]string{
-		"match": "match:contains,text=the", "expr/answer": "expr:len(answer) < 100", "expr/messages": "expr:len(messages)",
-		"behaviour": "behaviour:checks=look", "command": "command:" + words("answer"),
-	} {
+	for name, spec := range specs {
 		b.Run(name, func(b *testing.B) {
 			n, written := 0, int64(0)
 			for b.Loop() {
