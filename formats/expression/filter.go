@@ -80,6 +80,14 @@ func (f *Filter) Payload() bool {
 	return f.where != nil && (Reads(f.where)("messages") || Reads(f.where)("calls"))
 }
 
+// Absent returns what Program.Absent does, of the condition.
+func (f *Filter) Absent() []string {
+	if f.where == nil {
+		return nil
+	}
+	return f.where.Absent()
+}
+
 // Refuses returns why a row is left out, "" for one that is kept.
 func (f *Filter) Refuses(ctx context.Context, t *formats.Trajectory) (string, error) {
 	if len(f.statuses) > 0 && !slices.Contains(f.statuses, t.Status) {

@@ -1,7 +1,6 @@
 package expression
 
 import (
-	"math"
 	"reflect"
 	"unicode/utf8"
 
@@ -31,16 +30,6 @@ func lengthsIn(env any) lengths {
 func (l lengths) Visit(node *ast.Node) {
 	if name := LengthIn(*node); name != "" && l[LengthOf+name] {
 		ast.Patch(node, &ast.IdentifierNode{Value: LengthOf + name})
-	}
-}
-
-// missing makes NaN of a name that a map of numbers lacks: it is neither above nor below any number, and not 0.
-type missing struct{}
-
-func (missing) Visit(node *ast.Node) {
-	if m, is := (*node).(*ast.MemberNode); is && m.Node.Type() == reflect.TypeFor[map[string]float64]() {
-		ast.Patch(node, &ast.ConditionalNode{Cond: &ast.BinaryNode{Operator: "in", Left: m.Property, Right: m.Node}, Exp1: m,
-			Exp2: &ast.ConstantNode{Value: math.NaN()}})
 	}
 }
 

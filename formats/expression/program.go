@@ -35,6 +35,7 @@ type Program struct {
 	text     string
 	env      any
 	options  []expr.Option
+	keys     keys
 	machines sync.Pool // of *machine
 }
 
@@ -48,7 +49,7 @@ func Compile(text string, env any, options ...expr.Option) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Program: p, text: text, env: env, options: options}
+	out := &Program{Program: p, text: text, env: env, options: options, keys: keys{}}
 	m, err := out.machine()
 	if err != nil {
 		return nil, err
@@ -120,8 +121,8 @@ const stepName = "__step"
 
 func (p *Program) machine() (*machine, error) {
 	m := &machine{}
-	options := append(p.options[:len(p.options):len(p.options)], expr.Patch(counting{}), expr.Patch(lengthsIn(p.env)), expr.Patch(missing{}),
-		expr.Function(stepName, m.step, new(func() bool), new(func(any) bool)))
+	options := append(p.options[:len(p.options):len(p.options)], expr.Patch(counting{}), expr.Patch(lengthsIn(p.env)), expr.Patch(p.keys),
+		expr.Function(hadName, p.keys.note, new(func(string, bool) bool)), expr.Function(stepName, m.step, new(func() bool), new(func(any) bool)))
 	var err error
 	m.program, err = expr.Compile(p.text, options...)
 	return m, err

@@ -297,6 +297,9 @@ func (e *export) end() error {
 		return err
 	}
 	e.report.Notes = e.pass.Notes()
+	if names := e.keep.Absent(); names != nil {
+		e.report.Notes = append(e.report.Notes, "--where: no row has a value of "+strings.Join(names, ", "))
+	}
 	for _, w := range e.pass.Writers {
 		if err := w.End(); err != nil {
 			return err

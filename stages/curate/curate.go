@@ -95,6 +95,14 @@ func decide(ctx context.Context, o *Options, in *input, shard *shards.Shard) (sh
 	if err := w.tally.check(total); err != nil {
 		return shards.Outcome{}, err
 	}
+	for _, a := range o.running {
+		if a.Absent == nil {
+			continue
+		}
+		for _, note := range a.Absent() {
+			o.Logger().Warn(note)
+		}
+	}
 	outcome := w.tally.outcome()
 	w.side.facts(outcome.Facts)
 	outcome.State, err = json.Marshal(p.state)

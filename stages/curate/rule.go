@@ -31,6 +31,8 @@ type Rule struct {
 	// change nor keep the rows.
 	Rows func(b Batch, g Group, rows []Row) []Verdict
 
+	Absent func() []string // once all rows were judged: what the rule read of them and none had, as notes
+
 	Tokens   bool             // it reads the groups' SampledTokens, which older statistics lack
 	HeldOut  *heldout.Options // what the batch's Holdout has; only one rule may have it
 	Identity map[string]any   // of a rule that does not run, too; nil: plugin.Identity of the settings of one that runs

@@ -61,7 +61,7 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	x := synthetic(1_000_000)
-	forget := func() { x.orders, x.finds = kept.New[[]uint32](maxRecent), kept.New[set](maxRecent) }
+	forget := func() { x.orders, x.finds = kept.New[[]uint32](maxRecent), kept.New[found](maxRecent) }
 	for _, c := range []struct {
 		name string
 		q    Query

@@ -63,7 +63,7 @@ func newIndex(s *Sources) *Index {
 	x := &Index{From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, epoch: newCoded[int64](n),
 		generation: newCoded[int64](n), policy: newCoded[int64](n), reward: slices.Repeat([]float64{math.NaN()}, int(n)),
 		advantage: slices.Repeat([]float64{math.NaN()}, int(n)),
-		orders:    kept.New[[]uint32](maxRecent), finds: kept.New[set](maxRecent)}
+		orders:    kept.New[[]uint32](maxRecent), finds: kept.New[found](maxRecent)}
 	for _, w := range x.texts() {
 		*w = newCoded[string](n)
 	}

@@ -91,6 +91,7 @@ type part struct {
 	q      Query
 	chosen set
 	by     *column
+	absent []string // what the condition read, and no row of any part had
 }
 
 // has reports whether the query chooses a row, and sets its place. Rows ascend.
@@ -113,8 +114,8 @@ func (p *part) has(ctx context.Context, r *Row) (bool, error) {
 
 // next reads the part that begins with a row.
 func (p *part) next(ctx context.Context, row int64) error {
-	rows := int64(firstPart)
-	if p.s.Part != nil {
+	rows, first := int64(firstPart), p.s.Part == nil
+	if !first {
 		rows = min(4*p.s.Part.Rows, maxPart)
 	}
 	p.chosen, p.by = nil, nil // the last part's columns may go
@@ -128,7 +129,14 @@ func (p *part) next(ctx context.Context, row int64) error {
 	if err != nil {
 		return err
 	}
-	p.chosen, _ = x.choose(p.q, l, where)
+	if first {
+		p.absent = where.absent
+	}
+	p.absent = slices.DeleteFunc(p.absent, func(name string) bool { return !slices.Contains(where.absent, name) })
+	if p.s.Part.Rows == p.s.Rows.Rows && p.absent != nil {
+		return absent(p.q.Where, p.absent)
+	}
+	p.chosen, _ = x.choose(p.q, l, where.set)
 	p.by, err = l.sortedBy(ctx, p.q.Order, p.chosen)
 	return err
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -28,5 +29,9 @@ func TestFirst(t *testing.T) {
 		if got, err = First(t.Context(), x.From.Rows, q, last, 3); err != nil || len(got) > 3 || len(got) > 0 && slices.Min(got) < last {
 			t.Errorf("%+v from row %d: %v, %v", q, last, got, err)
 		}
+	}
+	if _, err := First(t.Context(), x.From.Rows, Query{Where: "metadata.trns != 3"}, 0, 1<<20); err == nil ||
+		!strings.HasSuffix(err.Error(), "no row has a value of metadata.trns") {
+		t.Errorf("a name that no part has: %v", err)
 	}
 }

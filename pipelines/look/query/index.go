@@ -58,7 +58,7 @@ type Index struct {
 
 	columns map[string]*column     // that need no expression
 	orders  *kept.Values[[]uint32] // of rows, by column
-	finds   *kept.Values[set]      // by condition
+	finds   *kept.Values[found]    // by condition
 }
 
 // component is a named reward.

@@ -348,6 +348,7 @@ func TestConditionErrors(t *testing.T) {
 		"reward > ":                   "unexpected token EOF (1:9)",
 		"reward + 1":                  "expected bool",
 		"metadata.turns.x.y == 'a b'": e.rows[0].TrajectoryID,
+		"metadata.trns != 3":          "no row has a value of metadata.trns",
 	} {
 		_, err := x.Trajectories().Page(t.Context(), Query{Where: where})
 		var bad *WhereError

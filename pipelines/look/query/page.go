@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -63,10 +64,10 @@ func (l List) choose(ctx context.Context, q Query) (c choice, err error) {
 		return choice{}, err
 	}
 	where, err := l.matching(ctx, q.Where)
-	if err != nil {
+	if err = cmp.Or(err, absent(q.Where, where.absent)); err != nil {
 		return choice{}, err
 	}
-	c.chosen, c.facets = l.x.choose(q, l, where)
+	c.chosen, c.facets = l.x.choose(q, l, where.set)
 	return c, nil
 }
 

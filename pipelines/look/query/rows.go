@@ -99,6 +99,9 @@ func rowsFrom(ctx context.Context, d *dataset.Dataset, q Query, of dataset.Range
 				return
 			}
 		}
+		if err := absent(q.Where, p.absent); err != nil {
+			yield(nil, err)
+		}
 	}
 }
 

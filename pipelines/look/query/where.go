@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,16 +52,30 @@ func (l List) compiled(text string, p *expression.Program) *compiled {
 	return e
 }
 
-// matching returns the rows or groups for which a condition is true, nil for all. It reads the
-// dataset again if the condition is about columns that the index does not have.
-func (l List) matching(ctx context.Context, where string) (set, error) {
-	if where == "" {
-		return nil, nil
+// found is what a condition finds.
+type found struct {
+	set             // nil: all
+	absent []string // what it read, and no row had
+}
+
+// absent is the error of a condition that read what no row has, nil if there is no such name.
+func absent(where string, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
-	return l.x.finds.Of(l.name+" "+where, func() (set, error) {
+	return &WhereError{Where: where, Err: fmt.Errorf("no row has a value of %s", strings.Join(names, ", "))}
+}
+
+// matching finds the rows or groups for which a condition is true. It reads the
+// dataset again if the condition is about columns that the index does not have.
+func (l List) matching(ctx context.Context, where string) (found, error) {
+	if where == "" {
+		return found{}, nil
+	}
+	return l.x.finds.Of(l.name+" "+where, func() (found, error) {
 		p, err := expression.Condition(where, l.fields)
 		if err != nil {
-			return nil, &WhereError{Where: where, Err: err}
+			return found{}, &WhereError{Where: where, Err: err}
 		}
 		e, out := l.compiled(where, p), newSet(l.n)
 		add := func(i uint32, v any) error {
@@ -70,7 +85,8 @@ func (l List) matching(ctx context.Context, where string) (set, error) {
 			return nil
 		}
 		if e.payload != nil {
-			return out, l.values(ctx, e, nil, add)
+			err := l.values(ctx, e, nil, add)
+			return found{out, p.Absent()}, err
 		}
 		all, ctx := errgroup.WithContext(ctx)
 		all.SetLimit(runtime.GOMAXPROCS(0))
@@ -80,7 +96,8 @@ func (l List) matching(ctx context.Context, where string) (set, error) {
 				return l.run(ctx, e, fields, fill, between(from, min(l.n, from+chunkRows)), add)
 			})
 		}
-		return out, all.Wait()
+		err = all.Wait()
+		return found{out, p.Absent()}, err
 	})
 }
 

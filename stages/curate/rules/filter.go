@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -54,6 +55,9 @@ func (s *FilterSettings) Rule(curate.Setup) (curate.Rule, error) {
 			r.groups, rule.Group = append(r.groups, program{text, p}), r.group
 		}
 	}
+	if len(r.members) > 0 {
+		rule.Absent = r.absent
+	}
 	return rule, nil
 }
 
@@ -74,6 +78,15 @@ func (r *filterRule) rows(_ curate.Batch, g curate.Group, rows []curate.Row) []c
 		verdicts[i] = judge(r.members, env)
 	}
 	return verdicts
+}
+
+func (r *filterRule) absent() (notes []string) {
+	for _, p := range r.members {
+		if names := p.Absent(); names != nil {
+			notes = append(notes, fmt.Sprintf("--filter %q: no row has a value of %s", p.text, strings.Join(names, ", ")))
+		}
+	}
+	return notes
 }
 
 func judge(programs []program, env environment) curate.Verdict {
