@@ -37,7 +37,7 @@ type Draft struct {
 }
 
 // behind is how many bytes may wait for the sync at the end of a local draft.
-const behind = 4 << 20
+const behind = 16 << 20
 
 const tempPrefix = ".tmp-"
 

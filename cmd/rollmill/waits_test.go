@@ -24,7 +24,7 @@ var endlessWaits = map[string]string{
 	"storage DeleteAll":                     "of requests, which have a time each",
 	"formats/dataset take":                  "of reads, whose storage gives each a time",
 	"formats/parquet end":                   "of columns, which are encoded",
-	"formats/parquet concurrently":          "of columns, which are copied or encoded",
+	"formats/parquet endPages":              "of pages, which are encoded",
 	"formats/parquet ReadAt":                "of reads, whose storage gives each a time",
 	"formats/parquet passed":                "of reads, whose storage gives each a time",
 	"formats/parquet inTurn":                "of reads, whose storage gives each a time",

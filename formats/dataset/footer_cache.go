@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/parquet/layout"
@@ -23,8 +21,6 @@ type footers struct {
 	ends  map[string][]byte // nil: nothing is kept
 	names []string          // of files
 	files []*parquet.File
-
-	decoding singleflight.Group // of local parts, by name
 }
 
 // KeepFooters makes the dataset keep what is read of its parts for their footers: in an object
@@ -106,43 +102,24 @@ func (k *footers) remote(src storage.Reader, p manifest.Part, place string) (*pa
 	return f, nil
 }
 
-// localAhead returns how many local parts are opened ahead: one, if its footer is then kept for all readers.
-func (k *footers) localAhead() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ends == nil {
-		return 0
-	}
-	return 1
-}
-
-// kept returns a part that was opened before; nil if it is not kept.
-func (k *footers) kept(name string) *parquet.File {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if i := slices.Index(k.names, name); i >= 0 {
-		return k.files[i]
-	}
-	return nil
-}
-
 // local opens a part on a local disk. Readers that open it together decode its footer once.
 func (k *footers) local(src storage.Reader, p manifest.Part, place string) (*parquet.File, error) {
-	f, err, _ := k.decoding.Do(p.Name, func() (any, error) {
-		if f := k.kept(p.Name); f != nil {
-			return f, nil
-		}
-		f, err := parquet.Open(src, p.Bytes, place)
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if err == nil && k.ends != nil {
-			from := max(0, len(k.names)+1-keptFooters)
-			k.names, k.files = append(k.names[from:], p.Name), append(k.files[from:], f)
-		}
-		return f, err
-	})
+	k.mu.Lock()
+	if k.ends == nil {
+		k.mu.Unlock()
+		return parquet.Open(src, p.Bytes, place)
+	}
+	defer k.mu.Unlock()
+	if i := slices.Index(k.names, p.Name); i >= 0 {
+		return k.files[i].At(src), nil
+	}
+	f, err := parquet.Open(src, p.Bytes, place)
 	if err != nil {
 		return nil, err
 	}
-	return f.(*parquet.File).At(src), nil
+	if len(k.names) == keptFooters {
+		k.names, k.files = k.names[1:], k.files[1:]
+	}
+	k.names, k.files = append(k.names, p.Name), append(k.files, f)
+	return f, nil
 }

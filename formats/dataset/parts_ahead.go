@@ -10,7 +10,6 @@ import (
 
 // partsAhead is how many parts of an object store are opened while earlier ones
 // are read. Half a megabyte of each is in memory: a small part is that already.
-// On a local disk see footers.localAhead.
 const partsAhead = 8
 
 // opening is the parts that are opened before their turn, by index.
@@ -25,28 +24,22 @@ type openedPart struct {
 // Take returns a part, open, and begins to open those after it that have one of the next rows.
 func (o *opening) Take(ctx context.Context, d *Dataset, parts []manifest.Part, part int, rows int64) (storage.Reader,
 	*parquet.File, error) {
-	ahead := partsAhead
 	if d.Local() {
-		ahead = d.footers.localAhead()
+		return d.OpenPart(ctx, parts[part])
 	}
 	if *o == nil {
 		*o = opening{}
 	}
-	for i := part; i < len(parts) && i <= part+ahead && rows > 0; i++ {
+	for i := part; i < len(parts) && i <= part+partsAhead && rows > 0; i++ {
 		if rows -= parts[i].Rows; (*o)[i] != nil || parts[i].Rows == 0 && i > part {
 			continue
 		}
 		to := make(chan openedPart, 1)
 		(*o)[i] = to
-		open := func() {
+		go func() {
 			src, f, err := d.OpenPart(ctx, parts[i])
 			to <- openedPart{src, f, err}
-		}
-		if d.Local() && i == part { // then what takes long is to decode the footer, one after the other
-			open()
-			continue
-		}
-		go open()
+		}()
 	}
 	got := <-(*o)[part]
 	delete(*o, part)

@@ -30,11 +30,7 @@ func check(t *testing.T, err error) {
 // footer, of so many rows each.
 func largeParts(t *testing.T, parts, rows int) *dataset.Dataset {
 	t.Helper()
-	return partsAt(t, fmt.Sprintf("mem://%s-%d/d", t.Name(), stores.Add(1)), parts, rows)
-}
-
-func partsAt(t *testing.T, uri string, parts, rows int) *dataset.Dataset {
-	t.Helper()
+	uri := fmt.Sprintf("mem://%s-%d/d", t.Name(), stores.Add(1))
 	spec := manifest.Spec{Stage: "rollout", Version: 1, Kind: schema.KindTrajectories}
 	dice := rand.New(rand.NewPCG(1, 1))
 	for i := range parts {
@@ -129,29 +125,5 @@ func TestPartsBegunAheadAreClosed(t *testing.T) {
 	check(t, r.Close())
 	if r.Begun() > 0 || r.Ahead() > 0 {
 		t.Errorf("%d parts are begun and %d open after the end", r.Begun(), r.Ahead())
-	}
-}
-
-// TestLocalFootersAreReadAhead: while a part on a local disk is read, the next one is opened, if its footer is kept.
-func TestLocalFootersAreReadAhead(t *testing.T) {
-	d := partsAt(t, t.TempDir()+"/d", 3, 2)
-	for _, keeps := range []bool{false, true} {
-		if keeps {
-			d.KeepFooters(0)
-		}
-		rd, err := dataset.NewReader[formats.Trajectory](t.Context(), d, "", d.All())
-		check(t, err)
-		for row := range 6 {
-			_, err := rd.Take(1)
-			check(t, err)
-			if next := row/2 + 1; keeps && next < 3 {
-				for !rd.IsOpen(next) {
-					runtime.Gosched()
-				}
-			} else if rd.Ahead() != 0 {
-				t.Errorf("row %d: %d parts are open before their turn", row, rd.Ahead())
-			}
-		}
-		check(t, rd.Close())
 	}
 }

@@ -61,19 +61,15 @@ func (w *Writer[T]) copyColumns(from *Common, rowGroup int, rows layout.RowSlice
 	if src.NumRows != int64(rows.N) || len(g.heavy) > 0 {
 		return fmt.Errorf("write Parquet: %d rows do not match row group %d of %q", rows.N, rowGroup, from.f.Name())
 	}
-	err := concurrently(g.chunks, func(*chunk) bool { return true }, func(c *chunk) error {
-		at := from.at[c.Node.Leaf]
-		if at < 0 || !c.sameLayout(&src.Columns[at]) {
-			return c.endTogether(c.addTogether(rows), rows, ends)
+	for i, c := range g.chunks {
+		if at := from.at[i]; at >= 0 && c.sameLayout(&src.Columns[at]) {
+			if err := c.copyPages(from.f.Src, &src.Columns[at], src.NumRows); err != nil {
+				b := batch{f: from.f, rowGroup: rowGroup}
+				return from.f.Fail(c.Name, rowGroup, b.first(), err)
+			}
+		} else if err := c.endTogether(c.addTogether(rows), rows, ends); err != nil {
+			return err
 		}
-		if err := c.copyPages(from.f.Src, &src.Columns[at], src.NumRows); err != nil {
-			b := batch{f: from.f, rowGroup: rowGroup}
-			return from.f.Fail(c.Name, rowGroup, b.first(), err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	w.rows += src.NumRows
 	g.rows += src.NumRows

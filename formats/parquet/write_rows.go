@@ -218,29 +218,25 @@ func (w *Writer[T]) measure(rows layout.RowSlice) (total int64) {
 	return total
 }
 
-// endPages ends the pages of the columns that are full.
+// endPages ends the pages of some columns, each on its own processor:
+// compressing them is most of the work of writing.
 func endPages(columns []*chunk, full func(*chunk) bool) error {
-	return concurrently(columns, full, (*chunk).endPage)
-}
-
-// concurrently calls do for some columns, each on its own processor: to compress them is most of the work of writing.
-func concurrently(columns []*chunk, some func(*chunk) bool, do func(*chunk) error) error {
-	var todo []*chunk
+	var some []*chunk
 	for _, c := range columns {
-		if some(c) {
-			todo = append(todo, c)
+		if full(c) {
+			some = append(some, c)
 		}
 	}
-	if len(todo) == 1 {
-		return do(todo[0])
+	if len(some) == 1 {
+		return some[0].endPage()
 	}
-	if len(todo) == 0 {
+	if len(some) == 0 {
 		return nil
 	}
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, c := range todo {
-		all.Go(func() error { return do(c) })
+	for _, c := range some {
+		all.Go(c.endPage)
 	}
 	return all.Wait()
 }
@@ -279,8 +275,14 @@ func (g *rowGroupBuffer) end(t *fileWriter) error {
 		return err
 	}
 	finish := func(deferred bool) error {
-		return concurrently(g.chunks, func(c *chunk) bool { return t.deferred[c.Node.Leaf] == deferred },
-			func(c *chunk) error { return c.finish(batches) })
+		var all errgroup.Group
+		all.SetLimit(runtime.GOMAXPROCS(0))
+		for i, c := range g.chunks {
+			if t.deferred[i] == deferred {
+				all.Go(func() error { return c.finish(batches) })
+			}
+		}
+		return all.Wait()
 	}
 	if err := finish(false); err != nil {
 		return err

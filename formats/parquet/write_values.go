@@ -48,7 +48,7 @@ func (g *columnBuffer) addRows(rows layout.RowSlice) {
 	case len(g.Lists) == 1 && !g.tokens:
 		g.addElements(rows)
 	default:
-		for i := g.addEmpty(rows); i < rows.N; i++ {
+		for i := range rows.N {
 			g.addRow(rows.At(i))
 		}
 	}
@@ -67,21 +67,6 @@ func (g *columnBuffer) addRow(p unsafe.Pointer) {
 	g.addNumbers(s)
 }
 
-// addEmpty adds the first rows as long as their outermost lists are empty, and returns how many: often
-// all of them are.
-func (g *columnBuffer) addEmpty(rows layout.RowSlice) (n int) {
-	l := &g.Lists[0]
-	for ; n < rows.N && !g.tokens; n++ {
-		s := (*layout.Slice)(unsafe.Add(rows.At(n), l.Off))
-		if s.Len > 0 {
-			break
-		}
-		g.addLevels(1, 0, 0, l.EmptyLevel(s))
-	}
-	g.rows += n
-	return n
-}
-
 // addElements adds the leaf's entries of rows, each of which has one list of them. It
 // adds the levels of all rows at once, as most lists are short and most of their
 // fields are null: an import takes 2.6 % less processor time than row by row.
@@ -93,7 +78,7 @@ func (g *columnBuffer) addElements(rows layout.RowSlice) {
 	at := len(g.defs)
 	g.rows += rows.N
 	g.addLevels(n, l.Rep, l.Rep, byte(g.Node.Def))
-	for i := 0; i < rows.N; i++ {
+	for i := range rows.N {
 		s := (*layout.Slice)(unsafe.Add(rows.At(i), l.Off))
 		g.reps[at] = 0
 		switch {
@@ -101,24 +86,11 @@ func (g *columnBuffer) addElements(rows layout.RowSlice) {
 			g.defs[at] = l.EmptyLevel(s)
 		case g.Bulk:
 			g.addNumbers(s)
-		case s.Len == 1: // and perhaps in the next rows too, as in rewards
-			n := 1 + onlyElements(rows.Between(i+1, rows.N), l)
-			clear(g.reps[at : at+n])
-			g.addValues(fields{unsafe.Pointer(s), rows.Stride, true, g.Off}, n, g.defs[at:])
-			at, i = at+n-1, i+n-1
 		default:
-			g.addValues(fields{base: unsafe.Add(s.Data, g.Off), stride: l.Size}, s.Len, g.defs[at:])
+			g.addValues(unsafe.Add(s.Data, g.Off), l.Size, s.Len, g.defs[at:])
 		}
 		at += max(s.Len, 1)
 	}
-}
-
-// onlyElements returns how many of the first rows have a list of one element.
-func onlyElements(rows layout.RowSlice, l *layout.List) (n int) {
-	for n < rows.N && (*layout.Slice)(unsafe.Add(rows.At(n), l.Off)).Len == 1 {
-		n++
-	}
-	return n
 }
 
 // addNested adds the entries below list i on the path from the row to the leaf.
@@ -195,62 +167,47 @@ func fillBytes(s []byte, n int, v byte) []byte {
 	return s
 }
 
-// fields are fields that are stride bytes apart, or at an offset in the first element of lists that are.
-type fields struct {
-	base   unsafe.Pointer
-	stride uintptr
-	listed bool
-	off    uintptr
-}
-
-func (f *fields) at(i int) unsafe.Pointer {
-	p := unsafe.Add(f.base, uintptr(i)*f.stride)
-	if f.listed {
-		p = unsafe.Add((*layout.Slice)(p).Data, f.off)
-	}
-	return p
-}
-
 // addFields adds n fields, stride bytes apart, of which the first is at p. The
 // first repeats at the level rep, the others at the level again. The level of a
 // field that is null, or is zero where that is null, is then lowered.
 func (g *columnBuffer) addFields(p unsafe.Pointer, stride uintptr, n int, rep, again byte) {
 	from := len(g.defs)
 	g.addLevels(n, rep, again, byte(g.Node.Def))
-	g.addValues(fields{base: p, stride: stride}, n, g.defs[from:])
+	g.addValues(p, stride, n, g.defs[from:])
 }
 
 // addValues adds the values of n fields to which the definition levels belong; see addFields.
-func (g *columnBuffer) addValues(f fields, n int, defs []byte) {
+func (g *columnBuffer) addValues(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
 	var nullable []byte // the levels that may be lowered
 	if g.Optional {
 		nullable = defs
 	}
 	switch g.Node.Kind {
 	case format.Boolean:
-		g.bits = appendFields(g, g.bits, f, n, nullable)
+		g.bits = appendFields(g, g.bits, p, stride, n, nullable)
 	case format.Int32:
-		g.i32 = appendFields(g, g.i32, f, n, nullable)
+		g.i32 = appendFields(g, g.i32, p, stride, n, nullable)
 	case format.Int64:
-		g.i64 = appendFields(g, g.i64, f, n, nullable)
+		g.i64 = appendFields(g, g.i64, p, stride, n, nullable)
 	case format.Float:
-		g.f32 = appendFields(g, g.f32, f, n, nullable)
+		g.f32 = appendFields(g, g.f32, p, stride, n, nullable)
 	case format.Double:
-		g.f64 = appendFields(g, g.f64, f, n, nullable)
+		g.f64 = appendFields(g, g.f64, p, stride, n, nullable)
 	case format.ByteArray:
 		if g.Pointer {
-			g.addPointedStrings(f, n, nullable)
+			g.addPointedStrings(p, stride, n, nullable)
 		} else {
-			g.addStrings(f, n, nullable)
+			g.addStrings(p, stride, n, nullable)
 		}
 	}
 }
 
 // appendFields appends n numbers, or booleans as bytes, to those of g; see addFields.
-func appendFields[V byte | int32 | int64 | float32 | float64](g *columnBuffer, to []V, f fields, n int, nullable []byte) []V {
+func appendFields[V byte | int32 | int64 | float32 | float64](g *columnBuffer, to []V, p unsafe.Pointer, stride uintptr,
+	n int, nullable []byte) []V {
 	before, pointer := len(to), g.Pointer
 	for i := range n {
-		v := (*V)(f.at(i))
+		v := (*V)(unsafe.Add(p, uintptr(i)*stride))
 		if pointer {
 			v = *(**V)(unsafe.Pointer(v))
 		}
@@ -265,21 +222,21 @@ func appendFields[V byte | int32 | int64 | float32 | float64](g *columnBuffer, t
 }
 
 // addPointedStrings adds the strings behind n pointers; see addFields.
-func (g *columnBuffer) addPointedStrings(f fields, n int, nullable []byte) {
+func (g *columnBuffer) addPointedStrings(p unsafe.Pointer, stride uintptr, n int, nullable []byte) {
 	for i := range n {
-		s := *(**string)(f.at(i))
+		s := *(**string)(unsafe.Add(p, uintptr(i)*stride))
 		if s == nil {
 			nullable[i]--
 			continue
 		}
-		g.addStrings(fields{base: unsafe.Pointer(s)}, 1, nil)
+		g.addStrings(unsafe.Pointer(s), 0, 1, nil)
 	}
 }
 
 // addStrings adds n strings; see addFields.
-func (g *columnBuffer) addStrings(f fields, n int, nullable []byte) {
+func (g *columnBuffer) addStrings(p unsafe.Pointer, stride uintptr, n int, nullable []byte) {
 	for i := range n {
-		s := *(*string)(f.at(i))
+		s := *(*string)(unsafe.Add(p, uintptr(i)*stride))
 		if nullable != nil && len(s) == 0 {
 			nullable[i]--
 			continue
