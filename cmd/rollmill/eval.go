@@ -110,6 +110,11 @@ func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 		if err != nil {
 			return err
 		}
+		if c.Against != "" { // what cannot be read is known before attempts are paid for
+			if _, err := eval.Measure(ctx, c.Against, m); err != nil {
+				return err
+			}
+		}
 		o.Measure = m
 		if result, err = eval.Run(ctx, o); err != nil {
 			return err

@@ -220,7 +220,7 @@ func (c *Comparison) parts(pairs []pair, o MeasureOptions) error {
 			by[value] = append(by[value], p)
 		}
 		if len(by[""]) == len(pairs) && len(pairs) > 0 {
-			return noField(field, pairs[0].a)
+			return noField(field, pairs[0].a.fields)
 		}
 		for _, value := range slices.Sorted(maps.Keys(by)) {
 			s := compare(by[value], "", o)

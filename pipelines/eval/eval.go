@@ -33,6 +33,7 @@ package eval
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 
@@ -95,6 +96,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Score.Validate(); err != nil {
 		return nil, err
 	}
+	if err := o.checkSlices(); err != nil {
+		return nil, err
+	}
 	first, err := rollout.Run(ctx, o.Rollout)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -109,4 +113,23 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	r.Stages = []stages.Report{first, second}
 	return r, nil
+}
+
+// checkSlices refuses a field that no example has, before attempts are paid for.
+func (o Options) checkSlices() error {
+	for _, field := range o.Measure.Slices {
+		var fields map[string]any
+		for i := 0; i < o.Rollout.Examples.Len() && at(fields, field) == ""; i++ {
+			e, err := o.Rollout.Examples.At(i)
+			if err != nil {
+				return err
+			}
+			clear(fields)
+			_ = json.Unmarshal(e.Fields, &fields) // examples are objects
+		}
+		if fields != nil && at(fields, field) == "" {
+			return noField(field, fields)
+		}
+	}
+	return nil
 }

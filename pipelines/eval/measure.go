@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/formats/prices"
-	"github.com/rollmill/rollmill/formats/schema"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -39,14 +38,14 @@ type Slice struct {
 	Figures
 }
 
-// Measure computes the figures of a score dataset. It keeps a few numbers for each
+// Measure computes the figures of a score dataset, or of that of an eval's folder. It keeps a few numbers for each
 // trajectory in memory.
 func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o.Confidence = cmp.Or(o.Confidence, 0.95)
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{Kind: schema.KindScores, AcceptGates: o.AcceptGates})
+	d, err := openScores(ctx, uri, o)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +176,7 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
 	}
 	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
-		return nil, noField(field, examples[0])
+		return nil, noField(field, examples[0].fields)
 	}
 	var out []Slice
 	for _, value := range slices.Sorted(maps.Keys(by)) {
@@ -186,8 +185,8 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 	return out, nil
 }
 
-func noField(field string, e *example) error {
-	return fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(e.fields)), ", "),
+func noField(field string, fields map[string]any) error {
+	return fault.Errorf(fault.Usage, "it has "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "),
 		"eval: no example has a field %q", field)
 }
 
