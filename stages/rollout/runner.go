@@ -146,15 +146,23 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			err = lost
 		}
 	}
-	err = errors.Join(err, r.keeper.close())
+	err = joined(err, r.keeper.close())
 	if r.calls.keeper != nil {
-		err = errors.Join(err, r.calls.keeper.close())
+		err = joined(err, r.calls.keeper.close())
 	}
 	if lost := r.guard.Over(); lost != nil && errors.Is(err, lost) {
 		total := done.tasks.Attempts()
 		err = r.guard.Stopped(total, total-r.opts.left(done)+r.kept.Load())
 	}
 	return err
+}
+
+// joined is errors.Join, which would say twice what a keeper has already stopped the run for.
+func joined(err, more error) error {
+	if more != nil && errors.Is(err, more) {
+		return err
+	}
+	return errors.Join(err, more)
 }
 
 // one makes an attempt on this goroutine, unless the run is over, and calls done once: when the agent has returned, or
