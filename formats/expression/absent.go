@@ -36,7 +36,7 @@ func (k keys) Visit(node *ast.Node) {
 	if or, is := (*node).(*ast.BinaryNode); is && or.Operator == "??" {
 		if c, is := or.Left.(*ast.ConditionalNode); is {
 			if call, is := c.Cond.(*ast.CallNode); is && call.Callee.String() == hadName {
-				c.Cond = call.Arguments[1]
+				c.Cond, c.Exp2 = call.Arguments[1], &ast.NilNode{}
 			}
 		}
 	}

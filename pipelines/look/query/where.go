@@ -18,6 +18,8 @@ type WhereError struct {
 	Where string
 	Place string // the trajectory or the group for which it fails
 	Err   error  // says where in the text
+
+	absent string // a name that no row has
 }
 
 func (e *WhereError) Error() string {
@@ -31,6 +33,9 @@ func (e *WhereError) Unwrap() []error { return []error{fault.ErrInvalid, e.Err} 
 
 // Fault shows what a condition looks like.
 func (e *WhereError) Fault() (fault.Kind, string) {
+	if e.absent != "" {
+		return fault.Input, "check the name, or say what a missing one is worth: " + e.absent + " ?? 0"
+	}
 	return fault.Input, "write a condition such as reward > 0.5 && sampled_tokens < 4000"
 }
 
@@ -63,7 +68,7 @@ func absent(where string, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &WhereError{Where: where, Err: fmt.Errorf("no row has a value of %s", strings.Join(names, ", "))}
+	return &WhereError{Where: where, Err: fmt.Errorf("no row has a value of %s", strings.Join(names, ", ")), absent: names[0]}
 }
 
 // matching finds the rows or groups for which a condition is true. It reads the
@@ -147,7 +152,7 @@ func (l List) run(ctx context.Context, e *compiled, fields any, fill func(uint32
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return &WhereError{e.text, l.id(i), err}
+			return &WhereError{e.text, l.id(i), err, ""}
 		}
 		if err := f(i, v); err != nil {
 			return err
