@@ -360,7 +360,8 @@ func TestConditionErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, err := range []error{second(x.GroupList().Page(t.Context(), Query{Order: Order{By: "reward"}})),
-		second(x.Trajectories().Page(t.Context(), Query{Order: Order{By: "mean"}}))} {
+		second(x.Trajectories().Page(t.Context(), Query{Order: Order{By: "mean"}})),
+		second(x.Trajectories().Page(t.Context(), Query{Order: Order{By: "metadata.trns"}}))} {
 		var misused *fault.Error
 		if !errors.As(err, &misused) || misused.Kind != fault.Usage {
 			t.Errorf("%v", err)
