@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import subprocess
+import sys
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -159,6 +160,13 @@ class Masks(Served):
 
     def test_only_rows_without_ids(self) -> None:
         self.assertEqual(self.prove(self.row("a", ids=False))["found"], {"no_ids": 2})
+
+
+class Missing(unittest.TestCase):
+    def test_a_missing_package_is_named(self) -> None:
+        code = "import sys; sys.modules['transformers'] = None; from rollmill import masks; sys.argv[1:] = ['rows', '--tokenizer', 'dir']; masks.main()"
+        end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((end.returncode, end.stderr), (2, "rollmill.masks: proving masks, which needs transformers: pip install transformers\n"))
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def main() -> None:
     try:
         tokenizer = need("transformers", "proving masks").AutoTokenizer.from_pretrained(given.tokenizer, trust_remote_code=False, local_files_only=True)
         result = prove(given.dataset, tokenizer, given.sequences, given.first)
-    except (Error, OSError, ValueError) as error:
+    except (Error, ImportError, OSError, ValueError) as error:
         parser.exit(getattr(error, "code", 2), f"rollmill.masks: {error}\n")
     lines = [f"{result['proven']} of {result['turns']} answers are proven; rows: {', '.join(f'{kind} {n}' for kind, n in result['rows'].items())}"]
     lines += [f"{kind}: {count} ({result['shares'][kind]:.1%}), {KINDS[kind]}" for kind, count in result["counts"].items() if count]
