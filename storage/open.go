@@ -34,6 +34,10 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 	if uri == "" {
 		return nil, fault.Errorf(fault.Usage, "", "open storage: empty URI")
 	}
+	if near, _, colon := strings.Cut(uri, ":"); !found && colon && openers[near] != nil {
+		return nil, fault.Errorf(fault.Usage, "write "+near+"://..., or ./"+Redact(uri)+" for a folder of that name",
+			"open storage %q: it begins like a URI, and has no //", Redact(uri))
+	}
 	open, ok := openers[scheme]
 	if !ok {
 		help := ""
