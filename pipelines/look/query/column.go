@@ -8,6 +8,7 @@ import (
 // column is a column of rows or groups as conditions and orders read it: of numbers,
 // NaN for null, or of texts, "" for null.
 type column struct {
+	absent []string // what an expression read, and no row had
 	number func(i uint32) float64
 	text   func(i uint32) string // instead of number
 	code   func(i uint32) uint32 // of its text in values; nil for texts that are not numbered

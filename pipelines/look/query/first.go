@@ -92,6 +92,8 @@ type part struct {
 	chosen set
 	by     *column
 	absent []string // what the condition read, and no row of any part had
+	orders List     // of the last part
+	none   []string // what the order read, and no chosen row of any part had
 }
 
 // has reports whether the query chooses a row, and sets its place. Rows ascend.
@@ -129,14 +131,26 @@ func (p *part) next(ctx context.Context, row int64) error {
 	if err != nil {
 		return err
 	}
-	if first {
-		p.absent = where.absent
-	}
-	p.absent = slices.DeleteFunc(p.absent, func(name string) bool { return !slices.Contains(where.absent, name) })
+	p.absent = common(p.absent, where.absent, first)
 	if p.s.Part.Rows == p.s.Rows.Rows && p.absent != nil {
 		return absent(p.q.Where, p.absent)
 	}
 	p.chosen, _ = x.choose(p.q, l, where.set)
-	p.by, err = l.sortedBy(ctx, p.q.Order, p.chosen)
+	if p.by, err = l.sortedBy(ctx, p.q.Order, p.chosen); err == nil && p.chosen.count() > 0 {
+		p.none, p.orders = common(p.none, p.by.absent, p.orders.x == nil), l
+	}
 	return err
+}
+
+// refused is the error of a query that read what none of the rows has.
+func (p *part) refused() error {
+	return cmp.Or(absent(p.q.Where, p.absent), p.orders.notAbsent(p.q.Order, p.none))
+}
+
+// common returns the names that both have, or the second's alone of the first part.
+func common(of, names []string, first bool) []string {
+	if first {
+		return names
+	}
+	return slices.DeleteFunc(of, func(name string) bool { return !slices.Contains(names, name) })
 }

@@ -34,4 +34,12 @@ func TestFirst(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "no row has a value of metadata.trns") {
 		t.Errorf("a name that no part has: %v", err)
 	}
+	for _, q := range []Query{{Order: OrderOf("metadata.trns")}, {Order: OrderOf("metadata.trns"), Where: "generation == 3"}} {
+		if _, err := First(t.Context(), x.From.Rows, q, 0, 3); err == nil || !strings.HasSuffix(err.Error(), "no row has a value of metadata.trns") {
+			t.Errorf("an order by a name that no part has: %v", err)
+		}
+	}
+	if got, err := First(t.Context(), x.From.Rows, Query{Order: OrderOf("metadata.trns ?? 0")}, 0, 3); err != nil || len(got) != 3 {
+		t.Errorf("an order by a name with a default: %v, %v", got, err)
+	}
 }

@@ -124,12 +124,17 @@ func (l List) sortedBy(ctx context.Context, o Order, chosen set) (*column, error
 	if bad := (*WhereError)(nil); errors.As(err, &bad) {
 		err = l.unordered(o, fmt.Errorf("%s: %w", bad.Place, bad.Err))
 	}
-	if names := p.Absent(); err == nil && names != nil && chosen == nil && int64(l.x.Rows) == l.x.From.Rows.Rows {
-		err = l.unordered(o, fmt.Errorf("no row has a value of %s", strings.Join(names, ", ")))
-	}
 	at := func(i uint32) uint32 { return codes[i] }
 	text := func(i uint32) string { return texts.values[codes[i]] }
-	return &column{number: numbers(values).number, text: text, code: at, values: texts.values}, err
+	return &column{number: numbers(values).number, text: text, code: at, values: texts.values, absent: p.Absent()}, err
+}
+
+// notAbsent is the error of an order that read what no row has, nil if there is no such name.
+func (l List) notAbsent(o Order, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return l.unordered(o, fmt.Errorf("no row has a value of %s", strings.Join(names, ", ")))
 }
 
 // unordered is the error of a list that cannot be sorted by an expression.

@@ -84,6 +84,9 @@ func (l List) ordered(ctx context.Context, o Order) ([]uint32, error) {
 	}
 	return l.x.orders.Of(l.name+" "+o.String(), func() ([]uint32, error) {
 		c, err := l.sortedBy(ctx, o, nil)
+		if err == nil {
+			err = l.notAbsent(o, c.absent)
+		}
 		switch {
 		case err != nil:
 			return nil, err

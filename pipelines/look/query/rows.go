@@ -99,7 +99,7 @@ func rowsFrom(ctx context.Context, d *dataset.Dataset, q Query, of dataset.Range
 				return
 			}
 		}
-		if err := absent(q.Where, p.absent); err != nil {
+		if err := p.refused(); err != nil {
 			yield(nil, err)
 		}
 	}
