@@ -181,3 +181,10 @@ func TestGroups(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestBranchWithoutAMessageBeforeIt(t *testing.T) {
+	row := &formats.Trajectory{Messages: []formats.Message{{Parent: -1}, {Parent: -1, Branch: "retry"}}}
+	if got := BranchOf(row, Place{Number: 1, After: -1}); got != "the agent asked again, from its own beginning" {
+		t.Error(got)
+	}
+}

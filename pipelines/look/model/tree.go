@@ -97,6 +97,9 @@ func BranchOf(t *formats.Trajectory, at Place) string {
 		if !known {
 			why = text.Name(m.Branch)
 		}
+		if m.Parent < 0 {
+			return why + ", from its own beginning"
+		}
 		return fmt.Sprintf("branch after message %d: %s", m.Parent, why)
 	case m.Parent < 0 && i > 0:
 		return "a conversation of its own" + ofFunction(t, i)
