@@ -20,9 +20,6 @@ const DefaultSpillMemory = 64 << 20
 
 // Validate returns an error for invalid settings.
 func (s *Spill) Validate(stage string) error {
-	if s.Memory < 0 {
-		return fault.Errorf(fault.Usage, "", "%s: --spill-memory is below 0", stage)
-	}
 	if s.Dir != "" {
 		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
 			return fault.Errorf(fault.Usage, "make it, or name another", "%s: --spill-dir %q is not a folder", stage, s.Dir)

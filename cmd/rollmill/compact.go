@@ -48,7 +48,7 @@ type compactSettings struct {
 func (o *compactSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Source)
 	d.Heading(plugin.Execution)
-	d.Int(&o.PartSize, "part-size", "end a file when it has `N` MB")
+	d.Int(&o.PartSize, "part-size", "end a file when it has `N` MB").Min(1)
 	d.Bool(&o.DryRun, "dry-run", "print what would be done, and change nothing")
 }
 
@@ -56,9 +56,6 @@ func runCompact(ctx context.Context, s *cli.Session, o *compactSettings) error {
 	in, err := o.Open(s)
 	if err != nil {
 		return err
-	}
-	if o.PartSize < 1 {
-		return cli.Usagef("256 is the default", "--part-size %d is not a size in MB", o.PartSize)
 	}
 	done, err := tidy.Compact(ctx, in.URI, tidy.CompactOptions{Open: dataset.OpenOptions{AcceptGates: in.AcceptGates},
 		PartSize: int64(o.PartSize) * 1_000_000, DryRun: o.DryRun})

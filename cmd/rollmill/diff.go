@@ -75,7 +75,7 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").DefaultShown("the total; of groups the advantage")
 	d.String(&o.RewardB, "reward-b", "compare it with the reward `NAME` of B").DefaultShown("that of --reward")
 	d.String(&o.Where, "where", "compare only rows of A for which `EXPRESSION` is true, as in show --where")
-	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, or the first `N` by --sort, and `N` examples that flipped")
+	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, or the first `N` by --sort, and `N` examples that flipped").Min(0)
 	declareSort(d, &o.Sort, &o.Desc, "the changed rows", "how much they changed")
 	declareSolved(d, &o.Solved)
 	settings.DeclarePrices(d, &o.Measure.Prices)
@@ -98,9 +98,6 @@ func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 		return cli.Usagef("--score score --score strict", "--root takes two times --score, and no other datasets")
 	case !run && (o.A == "" || o.B == "" || o.Scores != nil || o.Epochs != ""):
 		return cli.Usagef("name two datasets: rollmill diff A B, or --root and two times --score", "diff compares two datasets")
-	}
-	if o.Movers < 0 {
-		return cli.Usagef("0 shows none", "--movers %d is negative", o.Movers)
 	}
 	var err error
 	if o.Query, err = query.Parse(o.Where, o.Sort, o.Desc); err != nil {

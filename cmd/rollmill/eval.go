@@ -57,7 +57,7 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").
 		DefaultShown("validation.examples").WrittenToRows().Common()
-	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").
+	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").Min(1).
 		DefaultShown("validation.generations, else rollout's").Common()
 	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").DefaultShown("rollout's").
 		WrittenToRows().Common()

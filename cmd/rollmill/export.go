@@ -67,7 +67,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.In)
 	d.Include(&o.Place)
 	d.Heading(plugin.Input)
-	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Common()
+	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Min(0).Common()
 	d.Strings(&o.Statuses, "status",
 		"write only trajectories of this `STATUS`: "+settings.Joined(outcomes.Statuses)).Common()
 	d.String(&o.Where, "where",

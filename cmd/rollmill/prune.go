@@ -53,13 +53,14 @@ type pruneSettings struct {
 func (o *pruneSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.RunPlace)
 	d.Heading(plugin.Execution)
-	d.Int(&o.KeepEpochs, "keep-epochs", "keep the last `N` epochs")
-	d.Int(&o.KeepEvery, "keep-every", "keep every `N`th epoch, from 0")
+	d.Int(&o.KeepEpochs, "keep-epochs", "keep the last `N` epochs").Min(1)
+	d.Int(&o.KeepEvery, "keep-every", "keep every `N`th epoch, from 0").Min(1)
 	d.Int(&o.KeepBest, "keep-best",
-		"keep the `N` epochs with the highest mean reward in validation, or in training if no epoch has a validation")
+		"keep the `N` epochs with the highest mean reward in validation, or in training if no epoch has a validation").
+		Min(1)
 	d.Strings(&o.Drop, "drop", "remove the datasets of this `STAGE` from other epochs: rollout, score, group or curate").
 		DefaultShown("rollout")
-	d.Duration(&o.Grace, "grace", "keep leftovers, and folders that a command began to write, for `TIME`")
+	d.Duration(&o.Grace, "grace", "keep leftovers, and folders that a command began to write, for `TIME`").Min(0)
 	d.Bool(&o.Workspaces, "workspaces", "remove what rollout --keep-workspace kept of attempts, and keep their rows")
 	d.Bool(&o.Apply, "apply", "remove, instead of printing what would be removed")
 	d.Bool(&o.Force, "force",

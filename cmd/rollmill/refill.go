@@ -39,7 +39,7 @@ func newRefillSettings() *refillSettings { return &refillSettings{} }
 
 func (c *refillSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.OptionalInt(&c.Epoch, "epoch", "refill epoch `N`, from 0").Common()
+	d.OptionalInt(&c.Epoch, "epoch", "refill epoch `N`, from 0").Min(0).Common()
 	d.Include(&c.Refill)
 	d.Include(&c.RunPlace)
 	d.Include(&c.Monitored)

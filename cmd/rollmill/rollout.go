@@ -86,9 +86,6 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 // options returns the options of the stage, without its output and Env.
 func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollout.Options, err error) {
 	o = c.Options
-	if o.Generations < 1 {
-		return o, cli.Usagef("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
-	}
 	o.Run, _ = c.Both()
 	o.Root = c.RunPlace.Root
 	if err := o.MakeAgent(ctx, openai.Client{}, s.Lookup); err != nil {

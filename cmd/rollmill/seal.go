@@ -47,7 +47,8 @@ var shardedStages = []string{"rollout", "score", "group", "curate"}
 func (c *sealSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Source)
 	d.Heading(plugin.Input)
-	d.OptionalInt(&c.Epoch, "epoch", "seal what --stage wrote in epoch `N` of --root, when --in names no dataset")
+	d.OptionalInt(&c.Epoch, "epoch", "seal what --stage wrote in epoch `N` of --root, when --in names no dataset").
+		Min(0)
 	plugin.Choice(d, &c.Stage, "stage", "seal the output of this `STAGE`: "+strings.Join(shardedStages, ", "),
 		shardedStages...)
 	d.Include(&c.RunPlace)

@@ -83,20 +83,20 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Trajectory, "trajectory",
 		"show the conversation of the trajectory with this `ID`, or this beginning of one").Common()
 	d.String(&o.Group, "group", "show the members of the group with this `ID` side by side").Common()
-	d.Int64(&o.First, "first", "start at row `N`, counted from 0")
-	d.Int(&o.Rows, "rows", "show at most `N` rows").Common()
+	d.Int64(&o.First, "first", "start at row `N`, counted from 0").Min(0)
+	d.Int(&o.Rows, "rows", "show at most `N` rows").Min(0).Common()
 	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories").Common()
 	d.String(&o.Where, "where", "show only rows for which `EXPRESSION` is true, as in export --where").Common()
 	d.String(&o.Sort, "sort", "sort by this `COLUMN`, also of the base, or an expression; the smallest first, nulls last").Common()
 	d.Bool(&o.Desc, "desc", "sort the largest first").Common()
-	d.Int(&o.Worst, "worst", "show the `N` rows with the lowest rewards: --sort reward --rows N").Common()
+	d.Int(&o.Worst, "worst", "show the `N` rows with the lowest rewards: --sort reward --rows N").Min(0).Common()
 	d.Func(func() any { return o.Columns }, func(names string) error {
 		o.Columns = strings.Split(names, ",")
 		return nil
 	}, "columns", "show these `COLUMNS`, such as run,messages, also of the base, in this order, or all").DefaultShown("the usual ones")
 	d.String(&o.Search, "search", "list trajectories with this `PATTERN` in their texts; plain text, whose case is ignored").Common()
 	d.Bool(&o.SearchRegexp, "search-regexp", "read the pattern of --search as a regular expression (RE2)")
-	d.Int(&o.Limit, "limit", "stop --search at `N` trajectories")
+	d.Int(&o.Limit, "limit", "stop --search at `N` trajectories").Min(1)
 	d.Heading(plugin.Output)
 	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns",
 		formatText, formatMarkdown, formatJSON).Common()
@@ -173,12 +173,8 @@ func (o *showSettings) check(s *cli.Session) error {
 	switch searches := s.Given("search"); {
 	case searches && (chooses(s.Typed) || o.Trajectory+o.Group != "" || o.Full || o.Format != formatText):
 		return cli.Usagef("it takes --search-regexp, --limit and --json", "--search is given with a flag that shows something else")
-	case o.Limit < 1:
-		return cli.Usagef("", "--limit %d: must be at least 1", o.Limit)
 	case !searches && (s.Typed("limit") || o.SearchRegexp):
 		return cli.Usagef("--rows limits rows", "--search-regexp and --limit are for --search")
-	case o.Rows < 0 || o.First < 0 || o.Worst < 0:
-		return cli.Usagef("", "--rows %d, --first %d, --worst %d: must not be negative", o.Rows, o.First, o.Worst)
 	case o.Worst > 0 && (s.Given("sort") || s.Given("rows") || s.Given("desc")):
 		return cli.Usagef("--worst 10 is --sort reward --rows 10", "--worst is given with --sort, --desc or --rows")
 	case o.Desc && o.Sort == "":

@@ -86,7 +86,8 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Output)
 	d.String(&c.Rows, "rows", "write what would be sent, in the same bytes, into the folder `DIR`; with --dry-run").
 		DefaultShown("none").WrittenToRows()
-	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").DefaultShown("that of the dataset").Common()
+	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Min(0).
+		DefaultShown("that of the dataset").Common()
 	d.String(&c.Out, "out",
 		"write the receipt at this `URI`").DefaultShown("the sibling \"submit\" of the input").WrittenToRows().Common()
 	d.String(&c.Ledger, "ledger",

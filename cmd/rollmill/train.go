@@ -52,9 +52,9 @@ func newTrainSettings() *trainSettings { return &trainSettings{Epochs: 1} }
 
 func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.Int(&c.Epochs, "epochs", "train for `N` epochs")
+	d.Int(&c.Epochs, "epochs", "train for `N` epochs").Min(1)
 	d.OptionalInt(&c.Interval, "validation-interval",
-		"validate before every `N`th epoch and after the last; 0 for never").
+		"validate before every `N`th epoch and after the last; 0 for never").Min(0).
 		DefaultShown("validation.interval, else 0")
 	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").
 		DefaultShown("validation.examples")
@@ -228,11 +228,5 @@ func (c *trainSettings) interval(s *cli.Session) (int, error) {
 		return *c.Interval, nil
 	}
 	v, err := cli.Configured(s, settings.Validation, func() *settings.OnlyValidation { return &settings.OnlyValidation{} }, nil)
-	if err != nil {
-		return 0, err
-	}
-	if v.Interval < 0 {
-		return 0, cli.Usagef("", "validation.interval %d is negative", v.Interval)
-	}
-	return v.Interval, nil
+	return v.Interval, err
 }

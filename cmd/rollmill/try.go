@@ -49,8 +49,8 @@ type trySettings struct {
 
 func (c *trySettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.Int(&c.Attempts, "attempts", "attempt each example `N` times")
-	d.Int(&c.Examples, "example-count", "attempt the first `N` examples of the task file")
+	d.Int(&c.Attempts, "attempts", "attempt each example `N` times").Min(1)
+	d.Int(&c.Examples, "example-count", "attempt the first `N` examples of the task file").Min(1)
 	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").
 		DefaultShown("the run's last").WrittenToRows()
 	d.Include(&c.RunPlace)
@@ -84,9 +84,6 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 		return eval.TryOptions{}, err
 	}
 	o := eval.TryOptions{Folder: folder, Attempts: c.Attempts, Examples: c.Examples, Order: q.Order}
-	if err := o.Validate(); err != nil {
-		return o, err
-	}
 	run, _ := c.Both()
 	if o.Rollout, o.Score, _, err = sampleOptions(ctx, s, folder, func(r *rolloutSettings) {
 		r.RunPlace.Run, r.RunPlace.Root, r.PolicyURI = run, folder, cmp.Or(c.Policy, r.PolicyURI)

@@ -73,7 +73,7 @@ func (o *ImportOptions) declareNew(d *plugin.Declarer) {
 	d.Bool(&o.New, "new",
 		"with --merge calls: import only calls that no earlier import --new of the run read, into its next epoch").Common()
 	d.Duration(&o.Settle, "settle", "with --new: import a conversation when its newest call is `TIME` older than the newest "+
-		"call of the log; until then, its calls wait for a later night")
+		"call of the log; until then, its calls wait for a later night").Min(0)
 	d.Bool(&o.Flush, "flush", "with --new: import the conversations that are not settled, too")
 }
 
@@ -90,8 +90,6 @@ func (o *ImportOptions) validateNew() error {
 		return refuse("leave --shard out", "one process holds the watermark of a run")
 	case o.Epoch != nil || o.Out.URI != "" || o.Out.Overwrite:
 		return refuse("leave --epoch, --out and --overwrite out", "each night writes the next epoch of --root")
-	case o.Settle < 0:
-		return refuse("write a time such as 1h, or 0", "--settle is negative")
 	}
 	return nil
 }

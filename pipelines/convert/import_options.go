@@ -112,5 +112,5 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 		ID("keep-metadata")
 	o.declareMerge(d)
 	o.declareNew(d)
-	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").DefaultShown("0")
+	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").Min(0).DefaultShown("0")
 }

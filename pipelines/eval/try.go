@@ -13,7 +13,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/planning"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fault"
 )
 
 // TryOptions are the settings of the stages as a run has them.
@@ -29,21 +28,9 @@ type TryOptions struct {
 	Group   group.Options
 }
 
-// Validate checks the options before any model call.
-func (o TryOptions) Validate() error {
-	if o.Attempts < 1 || o.Examples < 1 {
-		return fault.Errorf(fault.Usage, "rollmill try 4", "try: %d attempts at %d examples: the minimum is 1",
-			o.Attempts, o.Examples)
-	}
-	return nil
-}
-
 // Try makes the attempts. It returns a result, without an error, also when every
 // attempt failed: see [Result.Err].
 func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	at := func(stage string) string { return storage.Join(o.Folder, stage) }
 	r := o.Rollout
 	r.Env, r.Out, r.Root = o.Env, stages.Output{URI: at("rollout")}, o.Folder

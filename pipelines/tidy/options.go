@@ -38,15 +38,6 @@ type PruneOptions struct {
 }
 
 func (o PruneOptions) check() error {
-	for name, n := range map[string]int{"--keep-epochs": o.KeepEpochs, "--keep-every": o.KeepEvery,
-		"--keep-best": o.KeepBest} {
-		if n < 0 {
-			return fault.Errorf(fault.Usage, "0 is no rule", "%s %d is negative", name, n)
-		}
-	}
-	if o.Grace < 0 {
-		return fault.Errorf(fault.Usage, "24h is a day", "--grace %s is negative", o.Grace)
-	}
 	for _, stage := range o.Drop {
 		if readers[stage] == "" {
 			return fault.Errorf(fault.Usage, "name some of "+strings.Join(Stages, ", ")+"; receipts are never removed",

@@ -32,8 +32,9 @@ type Refill struct {
 func (r *Refill) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&r.Rounds, "refill-rounds", "while too few groups give a training signal, extend the epoch's rollouts as its plan says, up to `N` times; "+
-		"rollout's budgets count for all rounds together")
-	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").DefaultShown("when nothing is planned")
+		"rollout's budgets count for all rounds together").Min(0)
+	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").Min(0).
+		DefaultShown("when nothing is planned")
 }
 
 // validate refuses settings that cannot be meant, with a plan that is drawn for the next epoch or not.
@@ -42,7 +43,7 @@ func (r Refill) validate(drawn bool) error {
 		return fault.Errorf(fault.Usage, "leave --plan-mix and --plan-pass-rate out, or --refill-rounds",
 			"refill: the plan is drawn for the next epoch, and does not say what this one lacks")
 	}
-	if r.Rounds < 0 || r.Groups < 0 || r.Groups > 0 && r.Rounds == 0 {
+	if r.Groups > 0 && r.Rounds == 0 {
 		return fault.Errorf(fault.Usage, "give --refill-rounds a number, such as 2",
 			"--refill-rounds %d, --target-groups %d", r.Rounds, r.Groups)
 	}

@@ -210,12 +210,10 @@ func TestScatteredGroups(t *testing.T) {
 }
 
 func TestOptionsAreCheckedFirst(t *testing.T) {
-	bad, minus := 1.5, -1
+	bad := 1.5
 	for want, change := range map[string]func(*curate.Options){
 		"no input":               func(o *curate.Options) { o.In.URI = "" },
 		"no output":              func(o *curate.Options) { o.Out.URI = "" },
-		"--epoch -1":             func(o *curate.Options) { o.Epoch = &minus },
-		"--min-valid":            func(o *curate.Options) { o.MinValid = -1 },
 		"--flat-tolerance":       func(o *curate.Options) { o.FlatTolerance = &bad },
 		`--compat "nats"`:        func(o *curate.Options) { o.Compat = "nats" },
 		"under --compat nat":     func(o *curate.Options) { o.Compat, o.MinValid = curate.CompatNAT, 2 },

@@ -57,17 +57,17 @@ type Options struct {
 // Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.OptionalInt(&o.Epoch, "epoch", "curate epoch `N`, from 0").DefaultShown("that of the groups").Common()
+	d.OptionalInt(&o.Epoch, "epoch", "curate epoch `N`, from 0").Min(0).DefaultShown("that of the groups").Common()
 	d.Int64(&o.Seed, "seed", "use `SEED` for every random choice")
 	plugin.Choice(d, &o.Compat, "compat", "behave exactly as `HARNESS`: none, nat", Compats...).DefaultShown(string(CompatNone))
 	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").DefaultShown("that of group")
-	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").
+	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").Min(0).
 		DefaultShown(strconv.Itoa(DefaultMinValid)).Common()
 	d.Bool(&o.Recompute, "recompute", "compute advantages again from the remaining members").ID("recompute")
 	d.Include(&o.PlanTable)
 	d.Include(o.Rules)
 	d.Heading(plugin.Checks)
-	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse a result with fewer than `N` groups")
+	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse a result with fewer than `N` groups").Min(0)
 }
 
 // Compat says whose behaviour to reproduce.
@@ -86,20 +86,14 @@ const DefaultMinValid = 2
 
 // Validate fills in the defaults and reports the first invalid option, before a byte is read.
 func (o *Options) Validate() error {
-	switch tolerance, groups := o.FlatTolerance, o.MinGroups; {
+	switch tolerance := o.FlatTolerance; {
 	case o.In.URI == "":
 		return Usage("set Options.In", "curate: no input")
 	case o.Out.URI == "":
 		return Usage("set Options.Out", "curate: no output")
-	case o.Epoch != nil && *o.Epoch < 0:
-		return Usage("epochs count from 0", "curate: --epoch %d", *o.Epoch)
-	case o.MinValid < 0:
-		return Usage("give a number of trajectories", "curate: --min-valid %d", o.MinValid)
 	case tolerance != nil && !(*tolerance >= 0 && *tolerance < 1):
 		return Usage("give a number from 0 to below 1; it is relative to the group's largest reward",
 			"curate: --flat-tolerance %v", *tolerance)
-	case groups != nil && !(*groups >= 0):
-		return Usage("give a number of groups", "curate: --min-groups %v", *groups)
 	}
 	if err := o.Spill.Validate(stage); err != nil {
 		return err

@@ -133,21 +133,13 @@ func (n *PlanTable) Drawn() bool { return len(n.Mix) > 0 || n.PassRate.Name != "
 
 func (n PlanTable) validate() error {
 	switch {
-	case n.Generations < 0:
-		return Usage("give the number of trajectories that a group should have", "curate: --plan-generations %d",
-			n.Generations)
-	case n.MaxPerExample < 0:
-		return Usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d",
-			n.MaxPerExample)
-	case n.ForkPoints < 0 || n.ForkPoints > 0 && n.Forks == "":
+	case n.ForkPoints > 0 && n.Forks == "":
 		return Usage("say where with --plan-forks, and give at least 1", "curate: --plan-fork-points %d", n.ForkPoints)
 	case n.Drawn() && (n.Budget == nil || n.Forks != "" || n.MaxPerExample > 0):
 		return Usage("give --plan-budget, without --plan-forks and --plan-max-per-example",
 			"curate: --plan-mix or --plan-pass-rate draws as many examples as --plan-budget pays for")
 	case n.MixField != "" && len(n.Mix) == 0:
 		return Usage("give --plan-mix too", "curate: --plan-mix-field %s without --plan-mix", n.MixField)
-	case n.Budget != nil && *n.Budget < 0:
-		return Usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
 	}
 	return nil
 }
@@ -155,12 +147,12 @@ func (n PlanTable) validate() error {
 // Declare declares the settings of the plan.
 func (n *PlanTable) Declare(d *plugin.Declarer) {
 	d.Int(&n.Generations, "plan-generations",
-		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").
+		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").Min(0).
 		ID("plan-generations").DefaultShown("rollout's --generations")
-	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").
+	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").Min(0).
 		ID("plan-max-per-example").DefaultShown("twice --plan-generations")
 	d.OptionalInt64(&n.Budget, "plan-budget",
-		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
+		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").Min(0).ID("plan-budget").
 		DefaultShown("no limit")
 	plugin.Choice(d, &n.Forks, "plan-forks", "plan forks instead: --plan-generations continuations of each trajectory from `POINTS` on: even, "+
 		"difference (after the first answer that no other attempt has), entropy (the least likely answers), tool (a call that failed), compaction",
@@ -173,7 +165,7 @@ func (n *PlanTable) Declare(d *plugin.Declarer) {
 	plugin.Var(d, &n.PassRate, "plan-pass-rate",
 		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").
 		ID("plan-pass-rate").DefaultShown("all pass rates are equal")
-	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").DefaultShown("1")
+	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").Min(0).ID("plan-fork-points").DefaultShown("1")
 }
 
 // Examples are the rows of a task file, from which a plan is drawn; package

@@ -144,13 +144,3 @@ func TestPlanKeepsToItsLimits(t *testing.T) {
 		}
 	})
 }
-
-func TestPlanOptionsAreChecked(t *testing.T) {
-	for _, n := range []curate.PlanTable{{Generations: -1}, {MaxPerExample: -1}, {Budget: budget(-1)}} {
-		o := options("mem://nothing", "mem://nothing-else")
-		o.PlanTable = n
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--plan-") {
-			t.Errorf("%+v: %v", n, err)
-		}
-	}
-}

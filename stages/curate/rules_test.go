@@ -282,17 +282,13 @@ func TestRecompute(t *testing.T) {
 
 func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 	for want, change := range map[string]func(*curate.Options){
-		"--sample-groups":        func(o *curate.Options) { ask(*o, "sample-groups", 1.5) },
-		"--sample-trajectories":  func(o *curate.Options) { ask(*o, "sample-trajectories", 1.5) },
-		"--token-budget":         func(o *curate.Options) { ask(*o, "token-budget", -1) },
-		"--best-of":              func(o *curate.Options) { ask(*o, "best-of", -1) },
-		"--max-staleness -1":     func(o *curate.Options) { ask(*o, "max-staleness", -1) },
-		"go together":            func(o *curate.Options) { ask(*o, "policy-version", -1) },
-		"without --check":        func(o *curate.Options) { ask(*o, "any-temperature", true) },
-		`--filter "group.meen"`:  func(o *curate.Options) { ask(*o, "filter", "group.meen") },
-		"--max-sequence-tokens ": func(o *curate.Options) { ask(*o, "max-sequence-tokens", -1) },
-		"--logprob-floor 1.5":    func(o *curate.Options) { ask(*o, "check-logprobs", true, "logprob-floor", 1.5) },
-		"floor without --check":  func(o *curate.Options) { ask(*o, "logprob-floor", 1.5) },
+		"--sample-groups":       func(o *curate.Options) { ask(*o, "sample-groups", 1.5) },
+		"--sample-trajectories": func(o *curate.Options) { ask(*o, "sample-trajectories", 1.5) },
+		"go together":           func(o *curate.Options) { ask(*o, "policy-version", -1) },
+		"without --check":       func(o *curate.Options) { ask(*o, "any-temperature", true) },
+		`--filter "group.meen"`: func(o *curate.Options) { ask(*o, "filter", "group.meen") },
+		"--logprob-floor 1.5":   func(o *curate.Options) { ask(*o, "check-logprobs", true, "logprob-floor", 1.5) },
+		"floor without --check": func(o *curate.Options) { ask(*o, "logprob-floor", 1.5) },
 	} {
 		o := options("mem://nowhere/in", "mem://nowhere/out")
 		change(&o)

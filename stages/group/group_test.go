@@ -362,12 +362,10 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		"--pairs is not set":   func(o *group.Options) { o.Pairs.Limit = 2 },
 		"--pairs-from":         func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, From: "x"} },
 		"--pair-margin":        func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, Margin: -1} },
-		"--pair-limit":         func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, Limit: -1} },
 		"--pair-top":           func(o *group.Options) { o.Pairs = pairs.Settings{Mode: pairs.Exhaustive, Top: 2} },
 		"--compat nat makes":   func(o *group.Options) { o.Compat, o.Pairs.Mode = group.CompatNAT, pairs.TopK },
 		"--solved-threshold":   func(o *group.Options) { o.SolvedThreshold = &nan },
 		"--flat-tolerance":     func(o *group.Options) { o.FlatTolerance = &negative },
-		"--min-groups":         func(o *group.Options) { o.MinGroups = &negative },
 		"--max-flat-groups -1": func(o *group.Options) { o.MaxFlatGroups = &negative },
 	} {
 		o := options("mem://nowhere/in", "mem://nowhere/out")

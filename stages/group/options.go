@@ -71,7 +71,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Checks)
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
 	d.Strings(&o.Accept, "accept-finding", "group imported rows that have the finding `NAME` of import: prefix_rows")
-	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage")
+	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage").Min(0)
 	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups",
 		"refuse a larger `SHARE` of flat groups: all their advantages are 0, or with --pairs or --labels their rewards equal")
 }
@@ -111,14 +111,12 @@ func (o *Options) Validate() error {
 		return err
 	}
 	solved, tolerance := o.solved(), o.tolerance()
-	switch groups, flat := o.MinGroups, o.MaxFlatGroups; {
+	switch flat := o.MaxFlatGroups; {
 	case math.IsNaN(solved) || math.IsInf(solved, 0):
 		return usage("give a finite number", "group: --solved-threshold %v", solved)
 	case !(tolerance >= 0 && tolerance < 1):
 		return usage("give a number from 0 to below 1; it is relative to the group's largest reward",
 			"group: --flat-tolerance %v", tolerance)
-	case groups != nil && !(*groups >= 0):
-		return usage("give a number of groups", "group: --min-groups %v", *groups)
 	case flat != nil && !(*flat >= 0 && *flat <= 1):
 		return usage("give a share from 0 to 1", "group: --max-flat-groups %v", *flat)
 	}

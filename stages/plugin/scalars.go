@@ -58,24 +58,33 @@ func (d *Declarer) OptionalFloat(p **float64, name, help string) *Setting {
 
 // scalar declares a field with one text.
 func scalar[T any](d *Declarer, p *T, name, help string, t Type, parse func(string) (T, error)) *Setting {
-	return d.add(name, help, t, func() any { return *p }, func(texts []string) error {
+	var s *Setting
+	s = d.add(name, help, t, func() any { return *p }, func(texts []string) error {
 		v, err := parse(strings.Join(texts, "\n"))
+		if err == nil {
+			err = s.check(v)
+		}
 		if err == nil {
 			*p = v
 		}
 		return err
 	})
+	return s
 }
 
 // optional declares a field that is nil until it is given.
 func optional[T any](d *Declarer, p **T, name, help string, t Type, parse func(string) (T, error)) *Setting {
-	s := d.add(name, help, t, func() any {
+	var s *Setting
+	s = d.add(name, help, t, func() any {
 		if *p == nil {
 			return nil
 		}
 		return **p
 	}, func(texts []string) error {
 		v, err := parse(strings.Join(texts, "\n"))
+		if err == nil {
+			err = s.check(v)
+		}
 		if err == nil {
 			*p = &v
 		}

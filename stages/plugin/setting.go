@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
@@ -27,6 +28,7 @@ type Setting struct {
 	Repeats  bool     // it takes several texts
 	Optional bool     // its value is nil until it is given
 	Choices  []string // the only texts that it takes; nil for any
+	Least    *float64 // the smallest number, or time in nanoseconds, that it takes; nil for any
 	Default  string   // as help shows it; "" for what the field holds
 
 	Tag    string // in the identity; "" when it decides no row
@@ -115,6 +117,17 @@ func (s *Setting) In(heading string) *Setting { s.Heading = heading; return s }
 // Common marks a setting that most runs set, which --help describes. --help only
 // names the others.
 func (s *Setting) Common() *Setting { s.Frequent = true; return s }
+
+// Min refuses a number below n. The default may be below it: 0, where that stands for none.
+func (s *Setting) Min(n float64) *Setting { s.Least = &n; return s }
+
+// check refuses a value below the least.
+func (s *Setting) check(value any) error {
+	if s.Least == nil || reflect.ValueOf(value).Convert(reflect.TypeFor[float64]()).Float() >= *s.Least {
+		return nil
+	}
+	return Badf(fmt.Sprintf("give at least %g: %s", *s.Least, s.Phrase()), "%v is too small", value)
+}
 
 // DefaultShown sets the default as help shows it, for when the field's value does not
 // explain it.

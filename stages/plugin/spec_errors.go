@@ -11,8 +11,9 @@ import (
 // setting's type, or what the setting itself reports.
 func Reason(s *Setting, err error) error {
 	var staged *fault.Error
+	var bad badValue
 	switch {
-	case errors.As(err, &staged):
+	case errors.As(err, &staged), errors.As(err, &bad):
 		return err
 	case s.Type == Text || s.Type == Object:
 		return err

@@ -17,7 +17,7 @@ type arguments struct {
 func (a *arguments) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &a.Mode, "mode", "match in this `MODE`", "exact", "regexp").FirstInSpec()
 	plugin.Choice(d, &a.Space, "space", "`HOW` to treat white space", "keep", "trim")
-	d.Int(&a.At, "at", "begin at `N`")
+	d.Int(&a.At, "at", "begin at `N`").Min(3)
 	d.OptionalString(&a.Text, "text", "compare with this `TEXT`").LastInSpec()
 }
 
@@ -46,8 +46,9 @@ func TestParse(t *testing.T) {
 	for source, want := range map[string]string{
 		"exakt":          `"exakt" is not one of exact, regexp`,
 		"exact,mode=a":   "mode is given twice",
-		"exact,at=1,b":   `"b" is not one of the options space, at, text`,
-		"at=1,at=2":      "at is given twice",
+		"exact,at=3,b":   `"b" is not one of the options space, at, text`,
+		"at=3,at=4":      "at is given twice",
+		"at=2":           "at=2: 2 is too small",
 		"at=one":         "at=one: it is not a whole number",
 		"exact,space=no": `space=no: "no" is not one of keep, trim`,
 	} {

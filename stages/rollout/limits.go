@@ -14,10 +14,7 @@ import (
 
 // checkLimits refuses limits that could not be enforced.
 func (o Options) checkLimits() error {
-	switch {
-	case o.MaxCalls < 0 || o.MaxTokens < 0:
-		return agents.Usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
-	case (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine():
+	if (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine() {
 		return agents.Usage("limit the calls where the agent makes them",
 			"--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of "+
 				"agent %s do not", o.agent.Kind)

@@ -34,10 +34,6 @@ func (o Options) Validate() error {
 		return agents.Usage("it is part of every trajectory's id", "the run has no name")
 	case o.Examples == nil:
 		return agents.Usage("name the task file with --examples", "no examples")
-	case o.AtEpoch() < 0:
-		return agents.Usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
-	case o.Generations < 1:
-		return agents.Usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
 		return agents.Usage("", "no agent")
 	case o.agent.Kind == "":
@@ -51,12 +47,6 @@ func (o Options) Validate() error {
 	case o.KeepWorkspace && !o.agent.Workspaces:
 		return agents.Usage("only agent harbor works in a container of ours",
 			"--keep-workspace: agent %s has no workspace", o.agent.Kind)
-	case o.RateLimit < 0 || o.RateLimit != o.RateLimit:
-		return agents.Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
-	case o.Concurrency < 0:
-		return agents.Usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
-	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
-		return agents.Usage("0 means the default", "a time limit is negative")
 	case o.Extend.URI != "" && o.Plan == nil:
 		return agents.Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
 			o.Extend.URI)

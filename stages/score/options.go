@@ -64,13 +64,14 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
 	d.Int64(&o.Seed, "seed", "derive the seeds of programs and services from `SEED`")
 	d.Heading(plugin.Execution)
-	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").DefaultShown("one per processor")
-	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").DefaultShown(strconv.Itoa(defaultBatchRows))
+	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").Min(0).DefaultShown("one per processor")
+	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").Min(0).
+		DefaultShown(strconv.Itoa(defaultBatchRows))
 	d.Strings(&o.PassEnv, "reward-env",
 		"pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) "+
 			"are not passed otherwise")
 	d.Strings(&o.TaskEnv, "task-env", "let Harbor tasks read this `NAME` of the environment, as rollout --task-env does")
-	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").
+	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").Min(0).
 		DefaultShown(defaultTimeout.String()).Common()
 	d.Heading(plugin.Checks)
 	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate",
@@ -86,12 +87,6 @@ func (o Options) Validate() error {
 		return usage("", "no input")
 	case o.Out.URI == "":
 		return usage("", "no output")
-	case o.Concurrency < 0:
-		return usage("0 means one per processor", "--concurrency %d is negative", o.Concurrency)
-	case o.BatchRows < 0:
-		return usage("0 means the default", "--batch-rows %d is negative", o.BatchRows)
-	case o.Timeout < 0:
-		return usage("0 means the default", "--timeout %s is negative", o.Timeout)
 	case o.MaxFailureRate != nil && !(*o.MaxFailureRate >= 0 && *o.MaxFailureRate <= 1):
 		return usage("0.1 lets one trajectory in ten stay unscored", "--max-failure-rate %v is not between 0 and 1",
 			*o.MaxFailureRate)

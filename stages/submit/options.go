@@ -74,7 +74,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		"ask the trainer for the log probabilities that it computes, score the batch by them, beside the receipt, and refuse to go on "+
 			"if they are another policy's; backends command and tinker")
 	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing").Common()
-	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").DefaultShown("unknown")
+	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").Min(0).DefaultShown("unknown")
 	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")
 	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that have the finding `NAME` of import or audit")
 	plugin.File(d, &o.Redact, "redact",

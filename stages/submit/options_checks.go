@@ -60,8 +60,6 @@ func (o Options) Validate() error {
 	case o.Advantages == exporters.OfTrajectory && trainer.ReadsDataset:
 		return usage("its rows also have the advantage of the trajectory, which the program may use",
 			"submit: %s reads the dataset itself, so --advantages cannot change what it reads", o.Trainer.Target().Backend)
-	case o.Price < 0:
-		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
 	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > lease.MaxTTL:
 		return usage("", "submit: lease of %s: must be at least 1s and at most %s", o.LeaseTTL, lease.MaxTTL)
 	}

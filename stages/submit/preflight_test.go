@@ -111,8 +111,6 @@ func TestADryRunEstimatesTokensAndCost(t *testing.T) {
 	if !slices.Contains(result.Stats.Checks, art.Flat) || !slices.Contains(result.Stats.Checks, art.TooLong) {
 		t.Errorf("%v", result.Stats.Checks)
 	}
-	o.Price = -1
-	kind(t, o, fault.Usage)
 }
 
 func TestADryRunNamesEveryRowThatCannotGo(t *testing.T) {

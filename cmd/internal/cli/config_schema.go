@@ -79,6 +79,9 @@ func (o *option) valueSchema() node {
 	if o.Entry != nil {
 		one = either(node{"type": []string{"object", "null"}, "additionalProperties": o.Entry}, node{"type": "string", "pattern": "^[^=]+="})
 	}
+	if o.Least != nil { // of a text only the sign
+		one["minimum"], one["pattern"] = *o.Least, "^[^-]"
+	}
 	value := one
 	if o.Repeats {
 		value = node{"anyOf": []node{one, {"type": "array", "items": one}}}

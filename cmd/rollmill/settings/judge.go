@@ -40,15 +40,15 @@ func (j *Judge) Declare(d *plugin.Declarer) {
 	d.Key(&j.Key, "judge-key-file", "read the server's key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").
 		DefaultShown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
 	d.String(&j.Cache, "judge-cache", "cache the answers at this `URI`").DefaultShown("the sibling judge-cache of the output")
-	d.Int(&j.Concurrency, "judge-concurrency", "send each judge at most `N` requests at once").
+	d.Int(&j.Concurrency, "judge-concurrency", "send each judge at most `N` requests at once").Min(0).
 		DefaultShown(strconv.Itoa(score.DefaultJudgeConcurrency))
-	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; finished work is kept").
+	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; finished work is kept").Min(0).
 		DefaultShown("no limit")
 	d.Float(&j.BudgetMoney, "judge-budget-money",
-		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").DefaultShown("no limit")
+		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").Min(0).DefaultShown("no limit")
 	DeclarePrices(d, &j.Prices)
-	d.Float(&j.PromptPrice, "judge-prompt-price", "charge `MONEY` for a million prompt tokens")
-	d.Float(&j.CompletionPrice, "judge-completion-price", "charge `MONEY` for a million completion tokens")
+	d.Float(&j.PromptPrice, "judge-prompt-price", "charge `MONEY` for a million prompt tokens").Min(0)
+	d.Float(&j.CompletionPrice, "judge-completion-price", "charge `MONEY` for a million completion tokens").Min(0)
 }
 
 // DeclarePrices declares a table of prices.
@@ -65,8 +65,6 @@ func (j *Judge) Open(ctx context.Context, out string, rewards []score.Spec) (sco
 	switch {
 	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name || s.Kind == harbor.Kind.Name }):
 		return score.Judging{}, nil
-	case j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0:
-		return score.Judging{}, cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")
 	case j.BudgetMoney > 0 && len(j.Prices) == 0:
 		return score.Judging{}, cli.Usagef("give --judge-prompt-price and --judge-completion-price",
 			"--judge-budget-money without prices")

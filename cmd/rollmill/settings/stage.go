@@ -21,7 +21,7 @@ func (s *Spilling) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.String(&s.Dir, "spill-dir",
 		"sort "+s.What+" with temporary files in this `DIR`").DefaultShown("the system's temporary folder")
-	d.Int64(&s.MiB, "spill-memory", "sort in at most `MIB` of memory, then with temporary files").
+	d.Int64(&s.MiB, "spill-memory", "sort in at most `MIB` of memory, then with temporary files").Min(0).
 		DefaultShown(strconv.Itoa(stages.DefaultSpillMemory >> 20))
 }
 
@@ -41,7 +41,7 @@ func (t *Stage) DeclareInput(d *plugin.Declarer) {
 	d.Include(&t.Source)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&t.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset; with an --out "+
-		"of its own, in that of its last refill").Common()
+		"of its own, in that of its last refill").Min(0).Common()
 }
 
 func (t *Stage) DeclareOutput(d *plugin.Declarer) {

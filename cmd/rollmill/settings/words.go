@@ -24,7 +24,7 @@ type OnlyValidation struct{ Interval int }
 
 func (v *OnlyValidation) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.Int(&v.Interval, "interval", "default of train's --validation-interval, `N`")
+	d.Int(&v.Interval, "interval", "default of train's --validation-interval, `N`").Min(0)
 }
 
 // Joined returns the values of a closed set, separated by commas.

@@ -32,10 +32,10 @@ type LengthSettings struct {
 
 // Declare declares the settings.
 func (s *LengthSettings) Declare(d *plugin.Declarer) {
-	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").ID("max-sampled-tokens")
-	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").
+	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").Min(0).ID("max-sampled-tokens")
+	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").Min(0).
 		ID("max-sequence-tokens")
-	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").ID("min-messages")
+	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").Min(0).ID("min-messages")
 }
 
 // Rule makes the rule.
@@ -43,7 +43,7 @@ func (s *LengthSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if *s == (LengthSettings{}) {
 		return curate.Rule{}, nil
 	}
-	return eachRow(s.judge), notNegative(s)
+	return eachRow(s.judge), nil
 }
 
 func (s *LengthSettings) judge(_ curate.Batch, r curate.Row) curate.Verdict {

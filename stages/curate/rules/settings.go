@@ -1,9 +1,6 @@
 package rules
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -47,24 +44,14 @@ func (s *Switch) Rule(curate.Setup) (curate.Rule, error) {
 }
 
 // Declare names the number.
-func (s *Number) Declare(d *plugin.Declarer) { d.Int64(&s.N, s.flag, s.help).ID(s.flag) }
+func (s *Number) Declare(d *plugin.Declarer) { d.Int64(&s.N, s.flag, s.help).Min(0).ID(s.flag) }
 
 // Rule makes the rule.
 func (s *Number) Rule(curate.Setup) (curate.Rule, error) {
 	if s.N <= 0 {
-		return curate.Rule{}, notNegative(s)
+		return curate.Rule{}, nil
 	}
 	return s.make(s.N), nil
-}
-
-// notNegative refuses negative whole numbers among settings; 0 disables a rule.
-func notNegative(s plugin.Settings) error {
-	for _, x := range plugin.Declared(s) {
-		if n, err := strconv.ParseInt(fmt.Sprint(x.Value()), 10, 64); err == nil && n < 0 {
-			return curate.Usage("give a number, at least 1; 0 leaves the rule out", "curate: --%s %d", x.Name, n)
-		}
-	}
-	return nil
 }
 
 // eachRow returns a rule that judges every trajectory by itself.

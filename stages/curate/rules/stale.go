@@ -31,16 +31,13 @@ func (s *StaleSettings) Declare(d *plugin.Declarer) {
 	d.OptionalInt64(&s.Version, "policy-version",
 		"treat version `N` of the policy as the one that is trained now; with --max-staleness").ID("policy-version")
 	d.OptionalInt64(&s.MaxStaleness, "max-staleness",
-		"drop trajectories sampled by a policy more than `N` versions older").
+		"drop trajectories sampled by a policy more than `N` versions older").Min(0).
 		ID("max-staleness").Common()
 }
 
 // Rule makes the rule.
 func (s *StaleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	switch {
-	case s.MaxStaleness != nil && *s.MaxStaleness < 0:
-		return curate.Rule{}, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d",
-			*s.MaxStaleness)
 	case (s.Version == nil) != (s.MaxStaleness == nil):
 		return curate.Rule{}, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be",
 			"curate: --max-staleness and --policy-version go together")

@@ -32,9 +32,7 @@ func (p *Settings) Validate(nat bool) error {
 		return usage("candidates are single messages: leave it out", "group: --pair-at %s with --pairs-from %s", p.At, p.From)
 	case !(p.Margin >= 0) || math.IsInf(p.Margin, 0):
 		return usage("give a difference of scores, 0 or more", "group: --pair-margin %v", p.Margin)
-	case p.Limit < 0:
-		return usage("give a number of pairs; 0 is no limit", "group: --pair-limit %d", p.Limit)
-	case p.Top < 0 || p.Top > 0 && p.Mode != TopK:
+	case p.Top > 0 && p.Mode != TopK:
 		return usage("give a number of pairs, with --pairs top-k", "group: --pair-top %d", p.Top)
 	case p.nat && (p.From != Candidates || p.Mode == TopK):
 		return usage("NAT pairs candidates, exhaustive or best-worst", "group: --compat nat makes no such pairs")

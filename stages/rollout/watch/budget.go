@@ -38,12 +38,12 @@ type Budget struct {
 
 // Declare declares the settings.
 func (b *Budget) Declare(d *plugin.Declarer) {
-	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").
+	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").Min(0).
 		DefaultShown("no limit")
-	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").DefaultShown("no limit")
-	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").DefaultShown("no limit")
-	d.Float(&b.PromptPrice, "price-prompt", "charge this `PRICE` for a million prompt tokens")
-	d.Float(&b.CompletionPrice, "price-completion", "charge this `PRICE` for a million completion tokens")
+	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Min(0).DefaultShown("no limit")
+	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Min(0).DefaultShown("no limit")
+	d.Float(&b.PromptPrice, "price-prompt", "charge this `PRICE` for a million prompt tokens").Min(0)
+	d.Float(&b.CompletionPrice, "price-completion", "charge this `PRICE` for a million completion tokens").Min(0)
 	plugin.Entries(d, &b.Prices, "prices", prices.Help, prices.Parse).DefaultShown("no prices").Entry = prices.Schema
 	d.Bool(&b.SkipRest, "skip-rest",
 		"write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
@@ -61,10 +61,7 @@ func (b Budget) Of(model string) Budget {
 var ErrTimeSpent = errors.New("the time budget is spent")
 
 func (b Budget) Check() error {
-	switch _, priced := b.Prices.Of(b.model); {
-	case b.Tokens < 0 || b.Money < 0 || b.Time < 0 || b.PromptPrice < 0 || b.CompletionPrice < 0:
-		return agents.Usage("0 means no limit", "a budget or a price is negative")
-	case b.Money > 0 && !priced:
+	if _, priced := b.Prices.Of(b.model); b.Money > 0 && !priced {
 		return agents.Usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5",
 			"a budget of money without prices of %q", b.model)
 	}

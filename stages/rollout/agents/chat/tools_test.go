@@ -163,7 +163,6 @@ func TestBadToolsAreRefused(t *testing.T) {
 		"not found":    {Programs: chat.Programs{{Name: "a", Words: []string{"no-such-program-anywhere"}}}},
 		"not among":    {Tools: none, StopTools: []string{"submit"}},
 		"--stop-match": {StopMatch: "("},
-		"-1 turns":     {Turns: -1},
 	} {
 		_, err := s.Agent(t.Context(), agents.Setup{Client: openai.Client{}})
 		var e *fault.Error

@@ -44,7 +44,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Include(&s.ProgramSettings)
 	d.Heading(plugin.Execution)
 	d.Int(&s.Workers, "agent-workers",
-		"start the program `N` times and give it trajectories as JSON lines; 0 starts it for each")
+		"start the program `N` times and give it trajectories as JSON lines; 0 starts it for each").Min(0)
 }
 
 type agent struct {
@@ -70,9 +70,6 @@ func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent,
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 			return nil, agents.Usage("", "the program's folder %q does not exist", c.Dir)
 		}
-	}
-	if c.Workers < 0 {
-		return nil, agents.Usage("0 starts a process for each trajectory", "%d workers", c.Workers)
 	}
 	if c.Env, err = c.Environ(ctx, set); err != nil {
 		return nil, err

@@ -56,7 +56,8 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; claude-code, codex and opencode stand for the command "+
 		"of that program; "+Shell+" is a loop beside the container that gives the model a shell").Common()
 	d.String(&s.Setup, "harness-setup", "run the shell script in this `FILE` in the container before the harness, as root")
-	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").DefaultShown("50")
+	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Min(0).
+		DefaultShown("50")
 	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
 	DeclareTaskEnv(d, &s.TaskEnv)
 	DeclareKeepProcesses(d, &s.KeepProcesses)
@@ -80,9 +81,6 @@ type agent struct {
 func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	a := &agent{config: *s, client: set.Client, lookup: set.Env}
 	a.config.Harness, a.config.Turns = cmp.Or(named[s.Harness], s.Harness), cmp.Or(s.Turns, defaultTurns)
-	if s.Turns < 0 {
-		return nil, agents.Usage("0 means 50", "--harness-turns %d", s.Turns)
-	}
 	if a.config.Env, err = s.Environ(ctx, set); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ package behaviour
 
 import (
 	"context"
-	"errors"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -47,15 +46,12 @@ type Settings struct {
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Checks, "checks", "take calls of these `TOOLS`, separated by |, as checks; TOOL:TEXT is a call of TOOL whose arguments have TEXT")
 	d.String(&s.Changes, "changes", "take calls of these `TOOLS`, written as in checks=, as changes that a check has to follow")
-	d.Int(&s.Words, "copy-words", "look in the prompt for answers of at least `N` words")
+	d.Int(&s.Words, "copy-words", "look in the prompt for answers of at least `N` words").Min(1)
 	d.String(&s.Reference, "field", "take the reference from this `FIELD` of the example")
 }
 
 // Reward makes the reward.
 func (s *Settings) Reward(score.Setup) (score.Reward, error) {
-	if s.Words < 1 {
-		return nil, errors.New("copy-words= is not above 0")
-	}
 	return reward{s}, nil
 }
 
