@@ -3,7 +3,6 @@ package query
 import (
 	"encoding/json"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -172,6 +171,3 @@ func (x *Index) groupColumn(name string) *column {
 	}
 	return nil
 }
-
-// GroupNames returns what an expression about groups can read.
-func GroupNames() []string { return namesOf(reflect.TypeFor[GroupRow]()) }

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/expression"
@@ -52,29 +53,27 @@ func (x *Index) GroupList() List {
 	return List{x, ofGroups, uint32(x.Groups()), GroupRow{}, x.groupFiller, x.groupColumn, x.GroupID, x.membersOf}
 }
 
-// choice is what a query chooses, in its order.
-type choice struct {
-	order  []uint32
-	chosen set
-	facets []Facet
-}
-
-func (l List) choose(ctx context.Context, q Query) (c choice, err error) {
-	if c.order, err = l.ordered(ctx, q.Order); err != nil {
-		return choice{}, err
+// choose returns an order, what a query chooses of it, and the facets.
+func (l List) choose(ctx context.Context, q Query) (order []uint32, chosen set, facets []Facet, err error) {
+	if order, err = l.ordered(ctx, q.Order); err != nil {
+		return nil, nil, nil, err
 	}
 	where, err := l.matching(ctx, q.Where)
 	if err = cmp.Or(err, absent(q.Where, where.absent)); err != nil {
-		return choice{}, err
+		return nil, nil, nil, err
 	}
-	c.chosen, c.facets = l.x.choose(q, l, where.set)
-	return c, nil
+	chosen, facets = l.x.choose(q, l, where.set)
+	return order, chosen, facets, nil
 }
 
 // Page returns a page of the list.
 func (l List) Page(ctx context.Context, q Query) (*Page, error) {
-	c, err := l.choose(ctx, q)
-	return c.page(q.Page), err
+	order, chosen, facets, err := l.choose(ctx, q)
+	p := &Page{Total: chosen.count(), Facets: facets}
+	p.Pages = max(1, (p.Total+PageSize-1)/PageSize)
+	p.Page = min(max(1, q.Page), p.Pages)
+	p.Items = chosen.first(order, p.Page*PageSize)[(p.Page-1)*PageSize:]
+	return p, err
 }
 
 // ordered returns rows or groups in an order, which is remembered unless it is their own.
@@ -101,48 +100,31 @@ func (l List) ordered(ctx context.Context, o Order) ([]uint32, error) {
 	})
 }
 
-// page cuts a page out of a choice.
-func (c choice) page(page int) *Page {
-	p := &Page{Total: c.chosen.count(), Facets: c.facets}
-	p.Pages = max(1, (p.Total+PageSize-1)/PageSize)
-	p.Page = min(max(1, page), p.Pages)
-	skip := (p.Page - 1) * PageSize
-	for _, i := range c.order {
-		if !c.chosen.has(i) {
-			continue
-		}
-		if skip--; skip >= 0 {
-			continue
-		}
-		if p.Items = append(p.Items, i); len(p.Items) == PageSize {
-			break
-		}
-	}
-	return p
-}
-
 // None is the number of no row and no group.
 const None = -1
 
 // Adjacent returns the rows or groups before and after one in the list of a query, None at its
 // ends. Of one that the list does not have, both are None.
 func (l List) Adjacent(ctx context.Context, q Query, of uint32) (before, after int64, err error) {
-	c, err := l.choose(ctx, q)
-	if err != nil || !c.chosen.has(of) {
-		return None, None, err
+	order, chosen, _, err := l.choose(ctx, q)
+	items := chosen.first(order, len(order))
+	at := slices.Index(items, of)
+	before, after = None, None
+	if at > 0 {
+		before = int64(items[at-1])
 	}
-	before = None
-	found := false
-	for _, i := range c.order {
-		switch {
-		case !c.chosen.has(i):
-		case i == of:
-			found = true
-		case found:
-			return before, int64(i), nil
-		default:
-			before = int64(i)
+	if at >= 0 && at+1 < len(items) {
+		after = int64(items[at+1])
+	}
+	return before, after, err
+}
+
+// Names returns what an expression about the list can read.
+func (l List) Names() (out []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(l.fields)) {
+		if name := f.Tag.Get("expr"); name != "" {
+			out = append(out, name)
 		}
 	}
-	return before, None, nil
+	return out
 }

@@ -52,3 +52,17 @@ func (s set) count() int {
 	}
 	return n
 }
+
+// first returns the first items of an order that the set has, at most so many.
+func (s set) first(order []uint32, limit int) []uint32 {
+	out := make([]uint32, 0, min(limit, s.count()))
+	for _, i := range order {
+		if len(out) == limit {
+			break
+		}
+		if s.has(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}

@@ -61,15 +61,3 @@ func (x *Index) payloads(ctx context.Context, columns []string, r *expression.Ro
 		}
 	}
 }
-
-// TrajectoryNames returns what an expression about trajectories can read.
-func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }
-
-func namesOf(t reflect.Type) (out []string) {
-	for _, f := range reflect.VisibleFields(t) {
-		if name := f.Tag.Get("expr"); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
-}

@@ -23,7 +23,6 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 	if x == nil || err != nil {
 		return m, err
 	}
-	m.Names = query.GroupNames()
 	m.head("group", "group_id", true)
 	m.Heads = append(m.Heads, head{Name: "question", First: true})
 	for _, h := range groupHeads {
@@ -72,7 +71,6 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	if x == nil || err != nil {
 		return m, err
 	}
-	m.Names = query.TrajectoryNames()
 	m.head("trajectory", "trajectory_id", true)
 	m.Heads = append(m.Heads, head{Name: "question", First: true}, head{Name: "answer", First: true})
 	m.head("reward", "reward", false)

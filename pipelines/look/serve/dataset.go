@@ -126,7 +126,11 @@ func (s *Server) opened(r *http.Request) (*catalogue.Entry, *dataset.Dataset, er
 		return nil, nil, err
 	}
 	if f.Live() {
-		d, err := s.underway(r, f)
+		group, id := segment(r, "group"), segment(r, "id")
+		if group+id == "" {
+			return nil, nil, elsewhere(linkOf(f))
+		}
+		d, err := s.snapshot(r.Context(), f, group, id)
 		return f, d, err
 	}
 	d, err := s.open(r.Context(), f)

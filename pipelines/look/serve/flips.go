@@ -39,7 +39,11 @@ func (m *compareModel) examples(ctx context.Context, s *Server, lists []*catalog
 	}
 	flips := map[string]*flip{}
 	for run, f := range of[m.Epoch] {
-		x, err := s.indexOf(ctx, f)
+		d, err := s.open(ctx, f)
+		if err != nil {
+			return err
+		}
+		x, _, err := s.indexes.Index(ctx, d)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,9 +32,9 @@ type listModel struct {
 	What     string // groups or trajectories
 	Building *query.Progress
 	Query    query.Query
-	Problem  string      // the condition cannot be evaluated
-	Names    []string    // what a condition can read
-	Hidden   []parameter // parameters of the form besides the condition
+	Problem  string            // the condition cannot be evaluated
+	Names    []string          // what a condition can read
+	Hidden   map[string]string // parameters of the form besides the condition
 	Heads    []head
 	Rows     []listRow
 	TextsURL string // of the page with the beginnings of texts, "" if it has them
@@ -46,9 +45,6 @@ type listModel struct {
 	URL      string   // of this page
 	path     string   // of the list
 }
-
-// parameter is one of a form.
-type parameter struct{ Name, Value string }
 
 // head is the head of a column.
 type head struct {
@@ -114,8 +110,9 @@ func (s *Server) listOf(r *http.Request, what string, list func(*query.Index) qu
 	if err != nil {
 		return nil, nil, err
 	}
-	m.Problems = x.From.Problems
-	return m, x, m.show(r.Context(), list(x))
+	in := list(x)
+	m.Problems, m.Names = x.From.Problems, in.Names()
+	return m, x, m.show(r.Context(), in)
 }
 
 // Add adds a row, whose first cell is a link that passes on the state of the list.
@@ -187,11 +184,9 @@ func (m *listModel) show(ctx context.Context, in query.List) error {
 	if p.Page < p.Pages {
 		m.Last, m.Next = to(p.Pages), to(p.Page+1)
 	}
+	m.Hidden = maps.Clone(m.Query.Choices)
 	if sort := m.Query.Order.String(); sort != "" {
-		m.Hidden = append(m.Hidden, parameter{"sort", sort})
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Query.Choices)) {
-		m.Hidden = append(m.Hidden, parameter{name, m.Query.Choices[name]})
+		m.Hidden["sort"] = sort
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (s *Server) livePage(r *http.Request) (any, error) {
 	if m.Page, err = countOf(r, "page"); err != nil {
 		return nil, err
 	}
-	m.Self = m.url(m.Class, m.Stop, m.Page)
+	m.Self = m.URL(m.Class, m.Stop, m.Page)
 	if f.Complete {
 		return m, nil
 	}
@@ -95,16 +95,10 @@ func (s *Server) liveDataset(r *http.Request) (*catalogue.Entry, error) {
 	return nil, missing("epoch %d has no rollout", e)
 }
 
-// url returns the address of the page with another filter.
-func (m *liveModel) url(class, stop string, number int) string {
+// URL returns the address of the page with another filter.
+func (m *liveModel) URL(class, stop string, number int) string {
 	return page.WithQuery(page.Link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(number))
 }
-
-// ByClass and ByStop return the address with one filter.
-func (m *liveModel) ByClass(name string) string { return m.url(name, m.Stop, 0) }
-
-// ByStop is as ByClass, for the reason of the end.
-func (m *liveModel) ByStop(name string) string { return m.url(m.Class, name, 0) }
 
 // fill adds what the journal holds.
 func (m *liveModel) fill(j *live.Journal, p history.Prices, now time.Time) {
@@ -122,9 +116,9 @@ func (m *liveModel) fill(j *live.Journal, p history.Prices, now time.Time) {
 	end := min(first+attemptsPage, m.Of)
 	m.Attempts = match[first:end]
 	if m.Page > 0 {
-		m.Newer = m.url(m.Class, m.Stop, m.Page-1)
+		m.Newer = m.URL(m.Class, m.Stop, m.Page-1)
 	}
 	if end < m.Of {
-		m.Older = m.url(m.Class, m.Stop, m.Page+1)
+		m.Older = m.URL(m.Class, m.Stop, m.Page+1)
 	}
 }

@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,16 +73,6 @@ func (s *Server) indexed(r *http.Request) (*catalogue.Entry, *query.Index, error
 	}
 	x, _, err := s.indexes.Index(r.Context(), d)
 	return f, x, err
-}
-
-// indexOf returns the index of a dataset that is complete.
-func (s *Server) indexOf(ctx context.Context, f *catalogue.Entry) (*query.Index, error) {
-	d, err := s.open(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	x, _, err := s.indexes.Index(ctx, d)
-	return x, err
 }
 
 // links returns the pages about the trajectory and those beside it.

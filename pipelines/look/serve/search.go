@@ -32,12 +32,6 @@ type searchModel struct {
 	Limit  int
 }
 
-// searchEvent is a piece of the page that is sent during a search.
-type searchEvent struct {
-	*search.Result
-	Found *search.Hit
-}
-
 // searchMark divides the page's template into what is sent before the finds and after them.
 const searchMark = `<template id="finds"></template>`
 
@@ -97,20 +91,20 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 // search sends the finds, and now and then the progress. A browser that is gone, or takes nothing
 // for too long, ends the request's context.
 func (s *Server) search(w http.ResponseWriter, r *http.Request, entries []*catalogue.Entry, o search.Options) {
-	send := func(name string, e searchEvent) { _ = s.templates["search"].ExecuteTemplate(w, name, e) }
+	send := func(name string, of any) { _ = s.templates["search"].ExecuteTemplate(w, name, of) }
 	control := http.NewResponseController(w)
 	last := time.Time{}
 	o.Report = func(so *search.Result, found *search.Hit) {
 		if found != nil {
-			send("find", searchEvent{Found: found})
+			send("find", found)
 		} else if now := time.Now(); now.Sub(last) >= searchEvery {
 			last = now
-			send("progress", searchEvent{Result: so})
+			send("progress", so)
 			_ = control.Flush()
 			_ = control.SetWriteDeadline(now.Add(searchIdle))
 		}
 	}
 	_ = s.openAll(r.Context(), entries) // at once
 	result, _ := search.Run(r.Context(), entries, o)
-	send("ended", searchEvent{Result: result})
+	send("ended", result)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -69,14 +68,4 @@ func remove(d *dataset.Dataset) {
 			_ = b.Delete(ctx, o.Key)
 		}
 	}
-}
-
-// underway returns what a request asks of a dataset that is not complete: its group, or
-// its trajectory.
-func (s *Server) underway(r *http.Request, f *catalogue.Entry) (*dataset.Dataset, error) {
-	group, id := segment(r, "group"), segment(r, "id")
-	if group+id == "" {
-		return nil, elsewhere(linkOf(f))
-	}
-	return s.snapshot(r.Context(), f, group, id)
 }
