@@ -169,18 +169,26 @@ func Open(ctx context.Context, uri string) (*dataset.Dataset, error) {
 // find is open that also returns what is known of the dataset, such as its manifest if it was pruned.
 func find(ctx context.Context, uri string) (*dataset.Dataset, funnel.Stage, error) {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
+	s, err := StageOf(d, err)
 	var what *fault.Error
-	switch gone := manifest.PrunedIn(err); {
-	case gone != nil:
-		return nil, funnel.Stage{Manifest: gone.Manifest, Digest: gone.Digest(), Written: gone.Written}, nil
+	switch {
 	case errors.Is(err, seal.ErrIncomplete) && errors.As(err, &what):
 		return nil, funnel.Stage{Why: what.What}, nil
 	case errors.Is(err, storage.ErrNotExist):
 		return nil, funnel.Stage{}, nil
-	case err != nil:
-		return nil, funnel.Stage{}, err
 	}
-	return d, funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest}, nil
+	return d, s, err
+}
+
+// StageOf returns what is known of a dataset that was opened, also of one that was pruned.
+func StageOf(d *dataset.Dataset, err error) (funnel.Stage, error) {
+	if p := manifest.PrunedIn(err); p != nil {
+		return funnel.Stage{Manifest: p.Manifest, Digest: p.Digest(), Written: p.Written}, nil
+	}
+	if err != nil {
+		return funnel.Stage{}, err
+	}
+	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: d.Written}, nil
 }
 
 // read adds what neither the manifest nor the rows of a stage say. The time of an epoch that has

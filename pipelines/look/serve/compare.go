@@ -89,7 +89,7 @@ func (m *compareModel) settings(ctx context.Context, s *Server, lists []*catalog
 				submitted(ctx, storage.Join(s.root, l.Run), f.URI, set)
 				continue
 			}
-			d, err := s.manifest(ctx, f)
+			d, err := history.StageOf(s.open(ctx, f))
 			if err != nil {
 				return err
 			}

@@ -10,9 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rollmill/rollmill/formats/dataset/manifest"
 	"github.com/rollmill/rollmill/pipelines/look/catalogue"
-	"github.com/rollmill/rollmill/pipelines/look/funnel"
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fault"
@@ -139,18 +137,6 @@ func (s *Server) current(ctx context.Context, found []*catalogue.Entry, known hi
 	return known, false, nil
 }
 
-// manifest returns what is known of a dataset, also of one that was pruned.
-func (s *Server) manifest(ctx context.Context, f *catalogue.Entry) (funnel.Stage, error) {
-	d, err := s.open(ctx, f)
-	if p := manifest.PrunedIn(err); p != nil {
-		return funnel.Stage{Manifest: p.Manifest, Digest: p.Digest(), Written: p.Written}, nil
-	}
-	if err != nil {
-		return funnel.Stage{}, err
-	}
-	return funnel.Stage{Manifest: &d.Manifest, Digest: d.Ref("", "").Digest, Written: d.Written}, nil
-}
-
 // count returns what the manifests of an epoch say.
 func (s *Server) count(ctx context.Context, found []*catalogue.Entry, epoch int) (history.Epoch, error) {
 	e, stages := history.Epoch{Epoch: epoch}, catalogue.Finished(found)
@@ -160,7 +146,7 @@ func (s *Server) count(ctx context.Context, found []*catalogue.Entry, epoch int)
 		if f == nil || !f.Complete {
 			continue
 		}
-		made, err := s.manifest(ctx, f)
+		made, err := history.StageOf(s.open(ctx, f))
 		if err != nil {
 			return e, err
 		}

@@ -110,7 +110,7 @@ func (s *Server) summary(ctx context.Context, l *catalogue.Listing) (runRow, err
 	row.Live = slices.ContainsFunc(l.Entries, (*catalogue.Entry).Live)
 	for _, f := range slices.Backward(l.Entries) {
 		if f.Complete {
-			last, _ := s.manifest(ctx, f) // counted names a damaged one
+			last, _ := history.StageOf(s.open(ctx, f)) // counted names a damaged one
 			row.When = last.Written
 			break
 		}
