@@ -142,10 +142,7 @@ func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 }
 
 func plotDiff(d *diff.Difference, file string) error {
-	plot := plot.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b"}
-	for _, p := range d.Points() {
-		plot.Points = append(plot.Points, [2]float64{p.A, p.B})
-	}
+	plot := plot.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b", Points: d.Points}
 	return writePlot(file, plot.PNG, plot.SVG)
 }
 

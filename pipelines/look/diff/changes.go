@@ -66,11 +66,11 @@ func signs(values []*float64, advantages bool) (out []int, flat bool) {
 
 // flip ends a group, which has these points, and counts it if its best reward solves it on one side only. Rows
 // without a value on either side do not count.
-func (d *Difference) flip(m Mover, points []Point, o DiffOptions, rewards bool) {
-	d.ends = append(d.ends, len(d.points))
+func (d *Difference) flip(m Mover, points [][2]float64, o DiffOptions, rewards bool) {
+	d.ends = append(d.ends, len(d.Points))
 	m.A, m.B = math.Inf(-1), math.Inf(-1)
 	for _, p := range points {
-		m.A, m.B = max(m.A, p.A), max(m.B, p.B)
+		m.A, m.B = max(m.A, p[0]), max(m.B, p[1])
 	}
 	if !rewards || (m.A >= o.Solved) == (m.B >= o.Solved) {
 		return
@@ -81,24 +81,24 @@ func (d *Difference) flip(m Mover, points []Point, o DiffOptions, rewards bool) 
 }
 
 func (d *Difference) sums() {
-	if len(d.points) == 0 {
+	if len(d.Points) == 0 {
 		return
 	}
 	var a, b, moved float64
 	var changes clusters.Clusters
 	var as, bs []float64
 	ends := d.ends
-	for i, p := range d.points {
+	for i, p := range d.Points {
 		for ; ends[0] == i; ends = ends[1:] {
 			changes.End()
 		}
-		as, bs = append(as, p.A), append(bs, p.B)
-		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
-		changes.Add(p.B - p.A)
+		as, bs = append(as, p[0]), append(bs, p[1])
+		a, b, moved = a+p[0], b+p[1], moved+math.Abs(p[1]-p[0])
+		changes.Add(p[1] - p[0])
 	}
 	changes.End()
 	d.ChangeStdErr = changes.Err()
-	n := float64(len(d.points))
+	n := float64(len(d.Points))
 	a, b, moved = a/n, b/n, moved/n
 	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
 	if rho := ranks.Spearman(as, bs); !math.IsNaN(rho) {

@@ -74,9 +74,9 @@ type Difference struct {
 	Changes []*Change      `json:"-"`                 // of the named rewards; none of a run
 	Signals []SignalChange `json:"signals,omitempty"` // none of a run
 
-	own    [2]bool // the reward of a side came with the trajectories
-	points []Point
-	ends   []int // of the groups in points
+	own    [2]bool      // the reward of a side came with the trajectories
+	Points [][2]float64 `json:"-"` // a and b of the rows compared, in row order
+	ends   []int        // of the groups in them
 }
 
 // Moves count rows by how a value of theirs differs.
@@ -133,12 +133,6 @@ func (d *Difference) changes(a, b *query.Row) {
 		}
 	}
 }
-
-// Point is a row with a value in both.
-type Point struct{ A, B float64 }
-
-// Points are the rows compared, in row order.
-func (d *Difference) Points() []Point { return d.points }
 
 // Diff compares two datasets of score over the same trajectories by their rewards, or two of
 // group by their advantages, even if a gate refused them. It keeps three numbers per row in memory.

@@ -63,7 +63,7 @@ func (d *Difference) add(e *Difference, o DiffOptions) {
 	}
 	d.Flips = append(d.Flips, e.Flips[:min(len(e.Flips), o.Movers-len(d.Flips))]...)
 	for _, end := range e.ends {
-		d.ends = append(d.ends, len(d.points)+end)
+		d.ends = append(d.ends, len(d.Points)+end)
 	}
-	d.points, e.points, e.ends = append(d.points, e.points...), nil, nil
+	d.Points, e.Points, e.ends = append(d.Points, e.Points...), nil, nil
 }

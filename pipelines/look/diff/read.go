@@ -95,7 +95,7 @@ func group(r *query.Row) string {
 
 func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	advantages := o.Reward == "" && rows[0].GroupID != ""
-	as, bs, first := make([]*float64, len(rows)), make([]*float64, len(rows)), len(d.points)
+	as, bs, first := make([]*float64, len(rows)), make([]*float64, len(rows)), len(d.Points)
 	for i := range rows {
 		r := &rows[i]
 		d.changes(r, &others[i])
@@ -115,7 +115,7 @@ func (d *Difference) group(rows, others []query.Row, o DiffOptions) {
 	d.Rows += int64(len(rows))
 	d.Groups++
 	d.flip(Mover{Row: rows[0].Number, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID,
-		Epoch: rows[0].Epoch}, d.points[first:], o, !advantages)
+		Epoch: rows[0].Epoch}, d.Points[first:], o, !advantages)
 	signsA, flatA := signs(as, advantages)
 	signsB, flatB := signs(bs, advantages)
 	count(&d.FlatA, flatA)
@@ -142,7 +142,7 @@ func (d *Difference) row(row int64, a, b *float64, lack, why string) {
 		d.LostRows = append(d.LostRows, row)
 		d.LostTo[cmp.Or(why, "no reason")]++
 	case a != nil:
-		d.points = append(d.points, Point{*a, *b})
+		d.Points = append(d.Points, [2]float64{*a, *b})
 		if *a != *b {
 			d.MovedRows = append(d.MovedRows, row)
 		}
