@@ -114,21 +114,16 @@ func (c *Catalogue) Complete(ctx context.Context, key string) *Entry {
 	if f == nil || !f.Complete {
 		return nil
 	}
-	if o, err := c.Bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), manifest.FileName)); err != nil ||
-		!c.sameTime(o.ModTime, f.Written) {
+	exact := time.Second // some stores tell fractions of a second in listings alone
+	if _, local := c.Bucket.Local(); local {
+		exact = time.Nanosecond
+	}
+	o, err := c.Bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), manifest.FileName))
+	if err != nil || !o.ModTime.Truncate(exact).Equal(f.Written.Truncate(exact)) {
 		c.Forget()
 		return nil
 	}
 	return f
-}
-
-// sameTime reports whether an object has the time of a listing. Some stores tell
-// fractions of a second in listings alone.
-func (c *Catalogue) sameTime(a, b time.Time) bool {
-	if _, local := c.Bucket.Local(); local {
-		return a.Equal(b)
-	}
-	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
 
 // Forget makes the next request list the root again.

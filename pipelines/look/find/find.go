@@ -83,7 +83,7 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 }
 
 // add adds the dataset and the receipt of a folder: a dataset has a manifest, or records of shards that
-// wait for one.
+// wait for one. A gate does not matter.
 func (g *Found) add(ctx context.Context, f *catalogue.Entry) error {
 	if f.Receipt {
 		r, err := history.ReadReceipt(ctx, f.URI)
@@ -97,7 +97,14 @@ func (g *Found) add(ctx context.Context, f *catalogue.Entry) error {
 	if !f.Complete && f.Records == 0 {
 		return nil
 	}
-	return g.open(ctx, f.URI)
+	d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
+	if errors.Is(err, storage.ErrNotExist) { // it was removed after it was listed
+		return nil
+	}
+	if err == nil {
+		g.Datasets = append(g.Datasets, d)
+	}
+	return err
 }
 
 // sort puts bases before the datasets that were made from them.
@@ -125,18 +132,6 @@ func (g *Found) Follow(ctx context.Context) {
 		g.upstream(ctx, g.Datasets[i])
 	}
 	g.sort()
-}
-
-// open adds a dataset, even if a gate refused it.
-func (g *Found) open(ctx context.Context, uri string) error {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
-	if errors.Is(err, storage.ErrNotExist) { // it was removed after it was listed
-		return nil
-	}
-	if err == nil {
-		g.Datasets = append(g.Datasets, d)
-	}
-	return err
 }
 
 // upstream adds the datasets from which a dataset was made. A missing or changed
