@@ -4,6 +4,7 @@
 package funnel
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"maps"
@@ -94,7 +95,7 @@ func (f Funnel) Rows() (rows []Row) {
 
 // WriteText writes the table, and what is not known.
 func (f Funnel) WriteText(w io.Writer) error {
-	var out strings.Builder
+	out := bufio.NewWriter(w)
 	for _, r := range slices.Insert(f.Rows(), 0, Row{"step", "number", "share", "of what came in"}) {
 		if r.From == "" {
 			r.Name = "  " + r.Name
@@ -104,6 +105,5 @@ func (f Funnel) WriteText(w io.Writer) error {
 	for _, u := range f.Unknown {
 		out.WriteString("not known: " + text.Line(u) + "\n")
 	}
-	_, err := io.WriteString(w, out.String())
-	return err
+	return out.Flush()
 }

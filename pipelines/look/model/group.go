@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -185,10 +186,10 @@ func GroupFacts(members []Peer) []Fact {
 
 // Write writes the members as a table, in text or in Markdown.
 func (g *Comparison) Write(w io.Writer, markdown bool) error {
-	var b strings.Builder
-	p := &text.Layout{W: &b, Markdown: markdown}
+	b := bufio.NewWriter(w)
+	p := &text.Layout{W: b, Markdown: markdown}
 	if markdown {
-		fmt.Fprintf(&b, "## Group %s\n\n", text.Span(text.Line(g.GroupID)))
+		fmt.Fprintf(b, "## Group %s\n\n", text.Span(text.Line(g.GroupID)))
 	}
 	p.Field("group", "%s: %s, example %q", text.Line(g.GroupID), plural.Of(len(g.Members), "member"), g.ExampleID)
 	p.Field("dataset", "%s", g.URI)
@@ -208,14 +209,13 @@ func (g *Comparison) Write(w io.Writer, markdown bool) error {
 	}
 	p.Table([]string{"row", "trajectory_id", "generation", "status", "reward", "advantage", "sampled", "messages", "trains",
 		fmt.Sprintf("message %d of the path", g.Shared)}, rows)
-	fmt.Fprintln(&b)
+	fmt.Fprintln(b)
 	for i := range g.Members {
 		if m := &g.Members[i]; m.Trains == TrainsNo {
 			p.Field(fmt.Sprintf("row %d", m.Row), "does not train: %s", m.Why)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // RawGroup is Raw for the members of a group, with all their columns and those of

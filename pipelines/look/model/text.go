@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -12,10 +13,10 @@ import (
 // Write writes the conversation as text or as Markdown. Long texts are cut unless
 // full is set.
 func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
-	var b strings.Builder
-	p := &text.Layout{W: &b, Markdown: markdown, Full: full}
+	b := bufio.NewWriter(w)
+	p := &text.Layout{W: b, Markdown: markdown, Full: full}
 	if markdown {
-		fmt.Fprintf(&b, "## Trajectory %s\n\n", text.Span(text.Line(c.t.TrajectoryID)))
+		fmt.Fprintf(b, "## Trajectory %s\n\n", text.Span(text.Line(c.t.TrajectoryID)))
 	}
 	p.Field("trajectory", "%s", text.Line(c.t.TrajectoryID))
 	p.Field("dataset", "%s", c.Appearance)
@@ -31,12 +32,11 @@ func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 		p.Heading(0, "file "+text.Line(a.Name), plural.Of(a.Bytes, "byte"))
 		p.Block(0, "", "", a.Content)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
-// Outline writes what is known of the trajectory, and a line for each message.
-func (c *Conversation) Outline(w io.Writer) error {
+// Outline returns what is known of the trajectory, and a line for each message.
+func (c *Conversation) Outline() string {
 	var b strings.Builder
 	c.facts(&text.Layout{W: &b})
 	for _, at := range Places(c.t) {
@@ -48,8 +48,7 @@ func (c *Conversation) Outline(w io.Writer) error {
 		said := strings.TrimPrefix(Said(m), m.Role+": ")
 		fmt.Fprintf(&b, "%s%s: %s\n", strings.Repeat("  ", at.Depth), title, text.OneLine(said))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // facts writes what is about the whole trajectory.

@@ -13,10 +13,6 @@ import (
 	"github.com/rollmill/rollmill/formats/schema"
 )
 
-const (
-	allColumns = "all"
-)
-
 // Row is a row of a table.
 type Row struct {
 	Row int64  `json:"row"` // its number

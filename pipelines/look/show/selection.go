@@ -100,7 +100,7 @@ func failed(ctx context.Context, d *dataset.Dataset, o Options) (rows []int64, e
 // columns returns the names of the columns to show, none for all.
 func (o Options) columns(kind schema.Kind) []string {
 	switch {
-	case slices.Contains(o.Columns, allColumns):
+	case slices.Contains(o.Columns, "all"):
 		return nil
 	case len(o.Columns) > 0:
 		return o.Columns

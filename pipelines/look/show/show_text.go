@@ -1,13 +1,13 @@
 package show
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats/decision"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -22,8 +22,8 @@ var nouns = map[schema.Kind]string{schema.KindTrajectories: "trajectory", schema
 // WriteText writes the view as text.
 func (v View) WriteText(w io.Writer) error {
 	m := v.Manifest
-	var b strings.Builder
-	p := &text.Layout{W: &b}
+	b := bufio.NewWriter(w)
+	p := &text.Layout{W: b}
 	v.head(p)
 	p.Field("digest", "%s", m.RowsDigest)
 	for _, in := range m.Inputs {
@@ -46,11 +46,10 @@ func (v View) WriteText(w io.Writer) error {
 	if len(v.Rows) > 0 {
 		p.Table(v.cells())
 	}
-	if err := v.writeFunnel(&b); err != nil {
+	if err := v.writeFunnel(b); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // head writes what every view begins with.
@@ -98,14 +97,13 @@ func (v View) cells() (head []string, rows [][]string) {
 
 // WriteMarkdown writes the rows as a Markdown table.
 func (v View) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	p := &text.Layout{W: &b, Markdown: true}
+	b := bufio.NewWriter(w)
+	p := &text.Layout{W: b, Markdown: true}
 	p.Field("dataset", "%s", text.Line(v.URI))
 	if len(v.Rows) > 0 {
 		p.Table(v.cells())
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 func cell(value any) string {

@@ -208,9 +208,7 @@ func (s *Trace) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", text.Line(s.TrajectoryID), s.ExampleID, s.Epoch,
 		s.Generation)
 	if s.Rollout != nil {
-		if err := s.Rollout.text(&b); err != nil {
-			return err
-		}
+		s.Rollout.text(&b)
 	}
 	for _, a := range s.Others {
 		fmt.Fprintf(&b, "\nalso      %s\n", a)
@@ -237,15 +235,12 @@ func (s *Trace) WriteText(w io.Writer) error {
 	return err
 }
 
-func (r *Recorded) text(b *strings.Builder) error {
+func (r *Recorded) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nrollout   %s\n", r.Appearance)
-	var facts strings.Builder
-	err := r.Outline(&facts)
-	for line := range strings.Lines(facts.String()) {
+	for line := range strings.Lines(r.Outline()) {
 		b.WriteString("          " + line)
 	}
 	writeTraceback(b, r.Traceback)
-	return err
 }
 
 func writeTraceback(b *strings.Builder, traceback string) {
