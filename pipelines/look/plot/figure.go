@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"image/color"
+	"io"
 	"slices"
 	"strings"
 
@@ -85,68 +86,55 @@ type Figure struct {
 	plots      func(theme) ([]*plot.Plot, error)
 }
 
-func (f Figure) draw(t theme, c vg.CanvasSizer, plots []*plot.Plot) {
-	canvas := draw.New(c)
-	canvas.FillPolygon(t.paper,
-		[]vg.Point{{X: canvas.Min.X, Y: canvas.Min.Y}, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max,
-			{X: canvas.Min.X, Y: canvas.Max.Y}})
-	columns := max(1, f.columns)
-	tiles := draw.Tiles{Cols: columns, Rows: (len(plots) + columns - 1) / columns, PadTop: vg.Points(6),
-		PadBottom: vg.Points(4),
-		PadLeft:   vg.Points(6), PadRight: vg.Points(12), PadX: vg.Points(14), PadY: vg.Points(8)}
-	grid := make([][]*plot.Plot, tiles.Rows)
-	for i, p := range plots {
-		if i%columns == 0 {
-			grid[i/columns] = make([]*plot.Plot, columns)
-		}
-		grid[i/columns][i%columns] = p
+// canvas is what a figure is drawn on, and then written.
+type canvas interface {
+	vg.CanvasSizer
+	io.WriterTo
+}
+
+// image draws the figure on a canvas of its size.
+func (f Figure) image(t theme, on func(width, height vg.Length) canvas) ([]byte, error) {
+	plots, err := f.plots(t)
+	if err != nil {
+		return nil, err
 	}
-	for j, row := range plot.Align(grid, tiles, canvas) {
+	columns := max(1, f.columns)
+	rows := (len(plots) + columns - 1) / columns
+	image := on(f.width, f.row*vg.Length(rows))
+	area := draw.New(image)
+	area.FillPolygon(t.paper,
+		[]vg.Point{area.Min, {X: area.Max.X, Y: area.Min.Y}, area.Max, {X: area.Min.X, Y: area.Max.Y}})
+	tiles := draw.Tiles{Cols: columns, Rows: rows, PadTop: vg.Points(6), PadBottom: vg.Points(4),
+		PadLeft: vg.Points(6), PadRight: vg.Points(12), PadX: vg.Points(14), PadY: vg.Points(8)}
+	grid := make([][]*plot.Plot, rows)
+	for i := range grid {
+		grid[i] = make([]*plot.Plot, columns)
+		copy(grid[i], plots[i*columns:])
+	}
+	for j, row := range plot.Align(grid, tiles, area) {
 		for i, c := range row {
 			if p := grid[j][i]; p != nil {
 				p.Draw(c)
 			}
 		}
 	}
-}
-
-// prepare returns the plots and the height of the figure.
-func (f Figure) prepare(t theme) ([]*plot.Plot, vg.Length, error) {
-	plots, err := f.plots(t)
-	if err != nil {
-		return nil, 0, err
-	}
-	columns := max(1, f.columns)
-	return plots, f.row * vg.Length((len(plots)+columns-1)/columns), nil
+	var out bytes.Buffer
+	_, err = image.WriteTo(&out)
+	return out.Bytes(), err
 }
 
 func (f Figure) png(t theme) ([]byte, error) {
-	plots, height, err := f.prepare(t)
-	if err != nil {
-		return nil, err
-	}
-	img := vgimg.NewWith(vgimg.UseWH(f.width, height), vgimg.UseDPI(150))
-	f.draw(t, img, plots)
-	var out bytes.Buffer
-	_, err = (vgimg.PngCanvas{Canvas: img}).WriteTo(&out)
-	return out.Bytes(), err
+	return f.image(t, func(width, height vg.Length) canvas {
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))}
+	})
 }
 
 // face is what the SVG names besides Liberation Sans, which has the widths of Arial.
 var face = strings.NewReplacer("font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
 
 func (f Figure) svg(t theme) ([]byte, error) {
-	plots, height, err := f.prepare(t)
-	if err != nil {
-		return nil, err
-	}
-	canvas := vgsvg.New(f.width, height)
-	f.draw(t, canvas, plots)
-	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return nil, err
-	}
-	return []byte(face.Replace(out.String())), nil
+	data, err := f.image(t, func(width, height vg.Length) canvas { return vgsvg.New(width, height) })
+	return []byte(face.Replace(string(data))), err
 }
 
 // Files returns the figure as PNG and as SVG.
