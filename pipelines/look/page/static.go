@@ -68,15 +68,10 @@ func (a Assets) Serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, a.FS, name)
 }
 
-// inFile has the blocks of the layout of a page that is one file.
-const inFile = `{{define "kind"}} report{{end}}{{define "body"}} class="file"{{end}}{{define "main"}}{{template "run" .}}{{end}}
-{{define "assets"}}<meta http-equiv="Content-Security-Policy" ` +
-	`content="default-src 'none'; img-src data:; style-src 'sha256-{{.StyleHash}}'; form-action 'none'; base-uri 'none'">
-<meta name="referrer" content="no-referrer">
-<style>{{.Style}}</style>
-{{end}}`
+//go:embed report.html
+var report string
 
-var fileTemplate = template.Must(template.Must(Templates(nil)).Parse(inFile))
+var fileTemplate = template.Must(template.Must(Templates(nil)).Parse(report))
 
 // File returns the page of a run as one file, which needs no network and runs nothing.
 func File(title string, run Run) ([]byte, error) {
