@@ -141,16 +141,12 @@ func (o *diffSettings) diff(ctx context.Context) (*diff.Difference, error) {
 	return d, err
 }
 
+// plotDiff draws the compared rows into a file: as SVG if its name ends so, else as PNG.
 func plotDiff(d *diff.Difference, file string) error {
 	plot := plot.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b", Points: d.Points}
-	return writePlot(file, plot.PNG, plot.SVG)
-}
-
-// writePlot draws a plot into a file: by svg if its name ends so, else by png.
-func writePlot(file string, png, svg func() ([]byte, error)) error {
-	draw := png
+	draw := plot.PNG
 	if strings.EqualFold(filepath.Ext(file), ".svg") {
-		draw = svg
+		draw = plot.SVG
 	}
 	image, err := draw()
 	if err != nil {
