@@ -16,7 +16,7 @@ import (
 // irregular lists the functions that may open files without package storage/regular, each
 // with the reason: no data, setting or folder of others names what they open.
 var irregular = map[string]string{
-	"cmd/rollmill plotDiff":                      "a file that the user's flag says to write",
+	"cmd/rollmill plotDiff":                       "a file that the user's flag says to write",
 	"cmd/rollmill/settings copyTasks":             "in a folder of this process",
 	"pipelines/starter create":                    "creates a file that does not exist",
 	"stages/plugin readFile":                      "pipes too; it waits neither long nor past its context",
