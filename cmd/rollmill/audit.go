@@ -98,7 +98,7 @@ func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
 	}
 	err = s.Print(a, a.WriteText)
 	switch worst := a.Worst(); {
-	case err != nil || worst == "" || !worst.Min(o.FailOn):
+	case err != nil || worst == "" || !worst.AtLeast(o.FailOn):
 		return err
 	case worst == validate.Damage:
 		return cli.Exit{Code: cli.ExitInput, What: "a dataset is damaged"}

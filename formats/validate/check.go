@@ -204,7 +204,7 @@ func (c *Check) Sign(f Finding, uri string) Finding {
 
 // Refuses reports whether a finding makes a batch unusable for every trainer:
 // it is an error that the rows prove.
-func (f *Finding) Refuses() bool { return f.Basis == Proved && f.Severity.Min(Error) }
+func (f *Finding) Refuses() bool { return f.Basis == Proved && f.Severity.AtLeast(Error) }
 
 // Severity says how serious a finding is.
 type Severity string
@@ -221,7 +221,7 @@ const (
 var Severities = []Severity{Damage, Error, Warning, Note}
 
 // AtLeast reports whether s is as serious as o, or more.
-func (s Severity) Min(o Severity) bool {
+func (s Severity) AtLeast(o Severity) bool {
 	return slices.Index(Severities, s) <= slices.Index(Severities, o)
 }
 

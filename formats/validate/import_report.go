@@ -113,7 +113,7 @@ func (r *Report) RowsOf(name string) int64 {
 // them would be wrong, without those that are accepted.
 func (r *Report) Refuses(a Accepted) (names []string) {
 	for _, f := range r.Findings {
-		if f.Severity.Min(Error) && len(f.Blocks) > 0 && !a[f.Name] {
+		if f.Severity.AtLeast(Error) && len(f.Blocks) > 0 && !a[f.Name] {
 			names = append(names, f.Name)
 		}
 	}

@@ -374,7 +374,7 @@ func TestAll(t *testing.T) {
 		if made := c.checker() != nil; made == (c.Sees == WholeRun) && !strings.HasPrefix(c.Name, "duplicate_") && c.Name != "no_pair" {
 			t.Errorf("%s: a doctor makes it: %v", c.Name, made)
 		}
-		if c.In&Submit != 0 && (c.In&Audit == 0 || !c.Severity.Min(Warning)) {
+		if c.In&Submit != 0 && (c.In&Audit == 0 || !c.Severity.AtLeast(Warning)) {
 			t.Errorf("submit makes %s, audit does not, or it is only a note", c.Name)
 		}
 	}
