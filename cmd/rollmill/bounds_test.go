@@ -17,7 +17,6 @@ import (
 // program is read through io.LimitReader or into a buffer of fixed size, and a
 // recursive parser has a parameter named depth.
 var unbounded = map[string]string{
-	"stages/backends/openai Do":             "the request that this program made",
 	"stages/backends/openai complete":       "the request that this program made",
 	"stages/rollout/agents/nat readStream":  "the reader is limited to maxStream",
 	"stages/rollout/agents/verifiers start": "the reader is limited to 64 KiB",

@@ -26,11 +26,6 @@
 // listed and the ledger is read again. The request is never repeated; backends.Jobs says what
 // each answer to it proves. Its idempotency key is the token; not every service knows such keys.
 //
-// go-openai builds the requests here too. A transport adds what its types lack
-// (method, metadata, seed) and reads the answers. It does not send or list files,
-// because go-openai keeps a whole file in memory and reads only the first page,
-// and it has no lists of jobs and checkpoints.
-//
 // Files train nothing by themselves.
 //
 // DPO trains on the preferences of the batch's table _pairs. If the batch has no such table,

@@ -35,16 +35,15 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	if err != nil {
 		return backends.Clean("no job was made"), err
 	}
-	request := openai.FineTuningJobRequest{Model: t.cfg.Model, TrainingFile: training, Suffix: t.cfg.Suffix}
+	request := t.request(s, training)
 	if t.cfg.Validation > 0 {
-		if request.ValidationFile, err = t.upload(ctx, s, true, groups, nil); err != nil {
+		if request["validation_file"], err = t.upload(ctx, s, true, groups, nil); err != nil {
 			return backends.Clean("no job was made"), err
 		}
 	}
 	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
 		var made job
-		c := call{Trainer: t, header: http.Header{remote.IdempotencyHeader: {s.Token}}, fields: t.fields(s), answer: &made}
-		_, err := c.client().CreateFineTuningJob(ctx, request)
+		err := t.post(ctx, "/fine_tuning/jobs", http.Header{remote.IdempotencyHeader: {s.Token}}, request, &made)
 		if err == nil && made.ID == "" {
 			err = &remote.Error{What: "openai: the answer that makes a job names none"}
 		}
@@ -63,8 +62,8 @@ func (t *Trainer) jobs() backends.Jobs[job] {
 	return backends.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: outcome}
 }
 
-// fields returns what go-openai's request lacks.
-func (t *Trainer) fields(s backends.Submission) map[string]any {
+// request returns the request for a job that trains on a file.
+func (t *Trainer) request(s backends.Submission, training string) map[string]any {
 	version := int64(1)
 	if s.Before.Policy != nil {
 		version = s.Before.Policy.Version + 1
@@ -81,15 +80,20 @@ func (t *Trainer) fields(s backends.Submission) map[string]any {
 	if len(hyper) > 0 {
 		method["hyperparameters"] = hyper
 	}
-	fields := map[string]any{
-		"method": map[string]any{"type": t.cfg.Method, t.cfg.Method: method},
+	request := map[string]any{
+		"model":         t.cfg.Model,
+		"training_file": training,
+		"method":        map[string]any{"type": t.cfg.Method, t.cfg.Method: method},
 		"metadata": map[string]string{metaToken: s.Token, "run": short(s.Run), "epoch": strconv.Itoa(s.Epoch),
 			metaVersion: strconv.FormatInt(version, 10)},
 	}
-	if t.cfg.Seed != nil {
-		fields["seed"] = *t.cfg.Seed
+	if t.cfg.Suffix != "" {
+		request["suffix"] = t.cfg.Suffix
 	}
-	return fields
+	if t.cfg.Seed != nil {
+		request["seed"] = *t.cfg.Seed
+	}
+	return request
 }
 
 // short truncates a metadata value to 512 characters.
@@ -133,7 +137,7 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, 
 	return f.ID, t.processed(ctx, f)
 }
 
-// send streams a file, which go-openai would hold in memory.
+// send streams a file.
 func (t *Trainer) send(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject,
 	err error) {
 	var around bytes.Buffer // what is before the content, and after it
@@ -185,7 +189,7 @@ func (t *Trainer) processed(ctx context.Context, f fileObject) error {
 		case <-time.After(t.cfg.Poll):
 		}
 		now := fileObject{ID: f.ID}
-		if _, err := (call{Trainer: t, answer: &now}).client().GetFile(ctx, url.PathEscape(f.ID)); err != nil {
+		if err := t.get(ctx, "/files/"+url.PathEscape(f.ID), &now); err != nil {
 			return err
 		}
 		f = now
@@ -263,10 +267,12 @@ func list[T any](ctx context.Context, t *Trainer, path string, f func(T) (id str
 	}
 }
 
+func jobPath(id string) string { return "/fine_tuning/jobs/" + url.PathEscape(id) }
+
 // Status returns the state of a job; for one that has ended, also its checkpoints' metrics.
 func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
-	if _, err := (call{Trainer: t, answer: &j}).client().RetrieveFineTuningJob(ctx, url.PathEscape(id)); err != nil {
+	if err := t.get(ctx, jobPath(id), &j); err != nil {
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	out := t.outcome(&j)
@@ -281,9 +287,7 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 // newest returns the service's latest event of a job; errors are ignored.
 func (t *Trainer) newest(ctx context.Context, id string) string {
 	var page openai.FineTuningJobEventList
-	_, err := call{Trainer: t, answer: &page}.client().ListFineTuningJobEvents(ctx, url.PathEscape(id),
-		openai.ListFineTuningJobEventsWithLimit(1))
-	if err != nil || len(page.Data) == 0 {
+	if err := t.get(ctx, jobPath(id)+"/events?limit=1", &page); err != nil || len(page.Data) == 0 {
 		return ""
 	}
 	return page.Data[0].Message
@@ -298,7 +302,7 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 		Metrics json.RawMessage `json:"metrics"`
 	}
 	var all []checkpoint
-	if list(ctx, t, "/fine_tuning/jobs/"+url.PathEscape(id)+"/checkpoints?limit=10", func(c checkpoint) (string, bool) {
+	if list(ctx, t, jobPath(id)+"/checkpoints?limit=10", func(c checkpoint) (string, bool) {
 		all = append(all, c)
 		return c.ID, len(all) < 1000
 	}) != nil || len(all) == 0 {
@@ -324,7 +328,7 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 // Cancel asks the service to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
-	_, err := call{Trainer: t, answer: &j}.client().CancelFineTuningJob(ctx, url.PathEscape(id))
+	err := t.post(ctx, jobPath(id)+"/cancel", nil, map[string]any{}, &j)
 	code := remote.Status(err)
 	switch {
 	// it may have ended already

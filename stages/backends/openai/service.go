@@ -2,14 +2,9 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"strings"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -23,40 +18,10 @@ func (t *Trainer) get(ctx context.Context, path string, answer any) error {
 	return t.web().Get(ctx, t.url(path), answer)
 }
 
-// call is one request through go-openai, which builds it. The service's answer is
-// read into answer, since go-openai's types lack fields.
-type call struct {
-	*Trainer
-	header http.Header
-	fields map[string]any // added to the request
-	answer any
-}
-
-func (c call) client() *openai.Client {
-	config := openai.DefaultConfig("")
-	config.BaseURL, config.HTTPClient = "", c
-	return openai.NewClientWithConfig(config)
-}
-
-// Do sends a request of go-openai, whose URL is a path, and gives go-openai an empty answer.
-func (c call) Do(r *http.Request) (*http.Response, error) {
-	var err error
-	if r.Method == http.MethodGet {
-		err = c.get(r.Context(), r.URL.String(), c.answer)
-	} else {
-		body := map[string]any{}
-		if r.Body != nil {
-			err = json.NewDecoder(r.Body).Decode(&body)
-		}
-		if maps.Copy(body, c.fields); err == nil {
-			_, err = c.web().Do(r.Context(), remote.Request{Method: r.Method, URL: c.url(r.URL.String()),
-				Header: c.header, JSON: body}, c.answer)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+// post sends a POST, once.
+func (t *Trainer) post(ctx context.Context, path string, header http.Header, body map[string]any, answer any) error {
+	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url(path), Header: header, JSON: body}, answer)
+	return err
 }
 
 func (t *Trainer) url(path string) string {
