@@ -57,10 +57,8 @@ var HTTP = score.RewardKind{
 	},
 }
 
-// HTTPSettings are the reward's settings.
 type HTTPSettings struct{ Address string }
 
-// Declare declares the settings.
 func (s *HTTPSettings) Declare(d *plugin.Declarer) {
 	d.String(&s.Address, "address",
 		"post to this URL, `[version=V,]URL`; a service that changed needs another version").WholeSpec()
@@ -81,7 +79,6 @@ type httpReward struct {
 	service remote.Client
 }
 
-// Reward makes the reward.
 func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 	a, err := remote.ParseAddress(s.Address, httpKey)
 	if err != nil {

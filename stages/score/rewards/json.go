@@ -31,7 +31,6 @@ const (
 	fenced = "fenced"
 )
 
-// JSONSettings are the reward's settings.
 type JSONSettings struct {
 	Mode   string
 	Schema string  // a file; "": any JSON
@@ -40,7 +39,6 @@ type JSONSettings struct {
 	Text   *string // a literal, in place of the field
 }
 
-// Declare declares the settings.
 func (s *JSONSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode", "read this `PART` of the answer: the whole of it, or its last fenced block", whole,
 		fenced).FirstInSpec()
@@ -50,7 +48,6 @@ func (s *JSONSettings) Declare(d *plugin.Declarer) {
 	d.OptionalString(&s.Text, "text", "require the value of this `JSON`; it must be last, and may contain commas").LastInSpec()
 }
 
-// Reward makes the reward.
 func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &jsonReward{fenced: s.Mode == fenced, at: s.At}
 	d := score.Description{Detail: score.Light}

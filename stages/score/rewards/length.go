@@ -33,13 +33,11 @@ const (
 	ofCharacters = "characters"
 )
 
-// LengthSettings are the reward's settings.
 type LengthSettings struct {
 	Max, Cache int
 	Of         string
 }
 
-// Declare declares the settings.
 func (s *LengthSettings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Max, "max", "give -1 above `N` tokens")
 	d.Int(&s.Cache, "cache", "fall from 0 to -1 over the last `N` tokens before max")
@@ -48,7 +46,6 @@ func (s *LengthSettings) Declare(d *plugin.Declarer) {
 			"characters of the answer", ofSampled, ofCompletion, ofCharacters)
 }
 
-// Reward makes the reward.
 func (s *LengthSettings) Reward(score.Setup) (score.Reward, error) {
 	switch {
 	case s.Max < 1:

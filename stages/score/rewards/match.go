@@ -33,7 +33,6 @@ type matchReward struct {
 	matches func(answer, reference string) (bool, error)
 }
 
-// Reward makes the reward.
 func (s *MatchSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &matchReward{MatchSettings: s}
 	var err error

@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// MatchSettings are the reward's settings.
 type MatchSettings struct {
 	Mode      string
 	Field     string  // of the example
@@ -37,7 +36,6 @@ const (
 	fold   = "fold"
 )
 
-// Declare declares the settings.
 func (s *MatchSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp, or number: "+
 		"the one in the answer's last \\boxed{}, or the last one in its text, with the reference's only number",

@@ -62,7 +62,6 @@ const (
 	atEnd   = "end"
 )
 
-// ReturnsSettings are the reward's settings.
 type ReturnsSettings struct {
 	Mode  string // asPositions, or "" for discounted returns
 	Of    string // "": the stored shaped rewards
@@ -71,7 +70,6 @@ type ReturnsSettings struct {
 	At    string
 }
 
-// Declare declares the settings.
 func (s *ReturnsSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode",
 		"treat shaped rewards as the values of a game's `positions`, with the most weight on early moves",
@@ -85,7 +83,6 @@ func (s *ReturnsSettings) Declare(d *plugin.Declarer) {
 			"the last step's", atSteps, atEnd)
 }
 
-// Reward makes the reward.
 func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 	r := &returnsReward{of: s.Of, atEnd: s.At == atEnd, gamma: 1, bonus: 0.95, positions: s.Mode == asPositions}
 	if r.positions {

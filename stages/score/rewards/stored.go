@@ -27,15 +27,12 @@ var Stored = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	New:  func() score.RewardSettings { return &StoredSettings{} },
 }}
 
-// StoredSettings are the reward's settings.
 type StoredSettings struct{ Name string }
 
-// Declare declares the settings.
 func (s *StoredSettings) Declare(d *plugin.Declarer) {
 	d.String(&s.Name, "name", "take the component of this `NAME`").DefaultShown("the total").FirstInSpec()
 }
 
-// Reward makes the reward.
 func (s *StoredSettings) Reward(score.Setup) (score.Reward, error) {
 	return newOfRow(score.Description{Detail: score.Light, Stored: true}, s.value), nil
 }

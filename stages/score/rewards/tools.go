@@ -32,14 +32,12 @@ var Tools = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 
 var toolsModes = []string{every, share, toolsExact}
 
-// ToolsSettings are the reward's settings.
 type ToolsSettings struct {
 	Mode  string
 	Field string
 	Text  *string // a literal in place of the field
 }
 
-// Declare declares the settings.
 func (s *ToolsSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &s.Mode, "mode",
 		"reward by this `MODE`: all (1 when all expected calls were made), share (the share of them), or exact (1 when exactly "+
@@ -49,7 +47,6 @@ func (s *ToolsSettings) Declare(d *plugin.Declarer) {
 		"expect the calls of this `JSON` list, in place of a field; it must be last, and may contain commas").LastInSpec()
 }
 
-// Reward makes the reward.
 func (s *ToolsSettings) Reward(score.Setup) (score.Reward, error) {
 	if s.Mode == "" {
 		return nil, &plugin.ChoiceError{Choices: toolsModes}

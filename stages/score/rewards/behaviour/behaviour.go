@@ -29,20 +29,17 @@ isError, output.success or status (error, success) of the message in metadata.me
 by the call's id in metadata.rollmill_tool_errors (rollouts).
 `
 
-// Kind is the reward.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "behaviour", About: about,
 	Help: "count what a reader would notice: repeated calls and errors, ends without answer or check, copies, length",
 	New:  func() score.RewardSettings { return &Settings{Words: 8, Reference: "answer"} },
 }}
 
-// Settings are the reward's settings.
 type Settings struct {
 	Checks, Changes, Reference string
 	Words                      int
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Checks, "checks", "take calls of these `TOOLS`, separated by |, as checks; TOOL:TEXT is a call of TOOL whose arguments have TEXT")
 	d.String(&s.Changes, "changes", "take calls of these `TOOLS`, written as in checks=, as changes that a check has to follow")
@@ -50,7 +47,6 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Reference, "field", "take the reference from this `FIELD` of the example")
 }
 
-// Reward makes the reward.
 func (s *Settings) Reward(score.Setup) (score.Reward, error) {
 	return reward{s}, nil
 }

@@ -40,7 +40,6 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
 	Name: "command",
 	Help: "run a program that reads a line of JSON for each trajectory and answers with one",
@@ -72,7 +71,6 @@ type Settings struct {
 	arrow  bool     // the protocol is Arrow record batches
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Words(&s.Words, "program", "run this `PROGRAM` with the words that follow it, split as a shell would").WholeSpec()
 }

@@ -35,7 +35,6 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "echo", Help: "read what a trainer computed for each sampled token, from a file that it wrote or from the imported rows",
 	New: func() score.RewardSettings { return &Settings{Of: Old} },
@@ -51,10 +50,8 @@ const (
 	Loss      = "loss"
 )
 
-// Settings are the reward's settings.
 type Settings struct{ File, Of string }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.File, "file", "read this Parquet `FILE`, on a disk or in a bucket; one with a comma or = in its name is "+
 		"given as file=FILE, the last").FirstInSpec().LastInSpec().
@@ -63,7 +60,6 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 		"reference (ref), the entropy, the clipped share or the loss", Old, New, Reference, Entropy, Clipped, Loss)
 }
 
-// Reward makes the reward.
 func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	return &reward{Setup: setup, Settings: *s}, nil
 }

@@ -31,7 +31,6 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "expr",
 	Help: "compute an expression over answer, example, messages, rewards, metadata, status, stop_reason and token counts",
@@ -45,7 +44,6 @@ type Settings struct {
 	steps bool // it is over the single messages that the model wrote
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Expression, "expression", "compute this `EXPRESSION`, which gives a number or a condition").WholeSpec()
 }

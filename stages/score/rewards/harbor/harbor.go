@@ -27,21 +27,18 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "harbor",
 	Help: "run the tests of Harbor tasks again, on the workspaces that rollout --keep-workspace kept",
 	New:  func() score.RewardSettings { return &Settings{Repeat: 1, Runtime: "podman"} },
 }}
 
-// Settings are the reward's settings.
 type Settings struct {
 	Tasks   string
 	Repeat  int
 	Runtime string
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Tasks, "tasks", "run the tests of the task folders at this local `PLACE`").FirstInSpec()
 	d.Int(&s.Repeat, "repeat", "run the tests `N` times, each in a fresh container; runs that differ give no reward, "+

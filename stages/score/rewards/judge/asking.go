@@ -42,7 +42,6 @@ func NewAsking() Asking {
 	return Asking{Repeats: 1, Repairs: 1, Outside: outsideRefuse, MaxTokens: 2048, Format: formatSchema}
 }
 
-// Declare declares the settings.
 func (a *Asking) Declare(d *plugin.Declarer) {
 	d.String(&a.Model, "model", "ask the model `NAME`")
 	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`; if it ends in .yaml or .yml, judge by its items").

@@ -31,7 +31,6 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 )
 
-// Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings]{
 	Name: "judge",
 	Help: "ask a model to score each trajectory under a rubric",
@@ -41,14 +40,12 @@ var Kind = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSettings
 const rubric = "How well was the goal that the conversation sets achieved? The end counts more than the way to it, " +
 	"but detours and errors on the way cost something, and partial success is worth something."
 
-// Settings are the reward's settings.
 type Settings struct {
 	Asking
 	Min, Max float64 // of a score
 	Calls    string
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Min, "min", "ask for scores from `NUMBER` on")
 	d.Float(&s.Max, "max", "ask for scores up to `NUMBER`")
@@ -57,7 +54,6 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 		"each")
 }
 
-// Reward makes the reward.
 func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	if !(s.Max-s.Min > 0 && s.Max-s.Min < math.Inf(1)) {
 		return nil, fmt.Errorf("min=%v and max=%v are not a range", s.Min, s.Max)

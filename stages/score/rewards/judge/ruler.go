@@ -42,10 +42,8 @@ const rulerRubric = "A trajectory that achieves the goal scores clearly higher t
 	"Of two that achieve it, the more efficient one scores higher. Where two are nearly the same, so are their scores. " +
 	"One that makes progress without achieving the goal earns part of the score."
 
-// RulerSettings are the reward's settings.
 type RulerSettings struct{ Asking }
 
-// Reward makes the reward.
 func (s *RulerSettings) Reward(setup score.Setup) (score.Reward, error) {
 	if hasItems(s.Rubric) {
 		return nil, fmt.Errorf("rubric=%s: a rubric of items is for judge", s.Rubric)

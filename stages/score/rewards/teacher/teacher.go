@@ -52,14 +52,12 @@ var Kind = score.RewardKind{
 	},
 }
 
-// Settings are the reward's settings.
 type Settings struct {
 	URL, Model, Server string
 	TopK               float64
 	Hint               string
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.URL, "url", "ask the engine at this `URL`; a key in ROLLMILL_REWARD_API_KEY is sent along").FirstInSpec()
 	d.String(&s.Model, "model", "ask the model `NAME`")
@@ -68,7 +66,6 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Hint, "hint", "put this `FIELD` of the example before the conversation").DefaultShown("nothing")
 }
 
-// Reward makes the reward.
 func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	u, err := url.Parse(s.URL)
 	switch {
