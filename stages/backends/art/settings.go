@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Kind is the registry's entry.
 var Kind = backends.Kind{
 	Name: "art", Help: "an OpenPipe ART server (or the sandbox) trains by GRPO over HTTP",
 	New: func() backends.TrainerSettings { return defaults() },
@@ -101,7 +100,6 @@ func (a InitArgs) Identity(add func(name string, v any)) {
 	add("", a.More)
 }
 
-// Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
 }
@@ -109,7 +107,6 @@ func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 // Identity returns the settings that change the outcome of a batch.
 func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }
 
-// Describe is part of backends.Trainer.
 func (t *Trainer) Describe() backends.Description {
 	return backends.Description{Effect: backends.AdvancesPolicy, Private: true, WriteRows: t.WriteRows}
 }

@@ -89,7 +89,6 @@ type Config struct {
 	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
 }
 
-// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg   Config
 	files *file.Trainer // of Config.Forms; nil without any

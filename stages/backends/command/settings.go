@@ -7,7 +7,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Kind is the registry's entry.
 var Kind = backends.Kind{
 	Name: "command", Help: "any program: it gets the dataset's URI and answers with lines of JSON",
 	New: func() backends.TrainerSettings { return &Config{} },
@@ -40,7 +39,6 @@ func nameIn(_, model string) string {
 	return model
 }
 
-// Trainer makes the trainer.
 func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c, s.Place))
 }

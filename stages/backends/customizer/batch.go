@@ -97,7 +97,6 @@ func (l line) of(row, prompt any, f func(line) error) error {
 	return f(l)
 }
 
-// Use is part of backends.Description.
 func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 // asked returns the messages before the first answer.

@@ -34,7 +34,6 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg    Config
 	entity *remote.Client

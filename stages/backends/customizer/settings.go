@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Kind is the registry's entry.
 var Kind = backends.Kind{
 	Name: "customizer", Help: "NVIDIA NeMo Customizer (NeMo Microservices 25.x): DPO and SFT, and a NIM for the outcome",
 	New: func() backends.TrainerSettings { return defaults() },
@@ -58,7 +57,6 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Deployment.PVC, "deployment-pvc", "give the deployment a volume of `SIZE`")
 }
 
-// Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
-// Use is part of backends.Description.
 func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 // pass writes every file in one pass over the batch. It must be closed.

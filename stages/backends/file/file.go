@@ -56,7 +56,6 @@ type Config struct {
 	known Formats // what Kinds chooses from; the formats of the tree when it is zero
 }
 
-// Trainer is a backends.Trainer.
 type Trainer struct {
 	place  backends.Place
 	files  []exporters.File

@@ -55,7 +55,6 @@ func (f Formats) File(name string) (exporters.File, error) {
 // Kinds lists the files that can be written.
 func Kinds() []string { return known.Files() }
 
-// Kind is the registry's entry.
 var Kind = KindOf(foreign.Exporters)
 
 // KindOf returns the entry of a backend that writes the files of some formats.
@@ -95,7 +94,6 @@ func (c *Config) registry() Formats {
 	return c.known
 }
 
-// Trainer makes the trainer.
 func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	return backends.Made(New(*c, s.Place))
 }

@@ -20,13 +20,11 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// The methods.
 const (
 	Supervised = "supervised"
 	DPO        = "dpo"
 )
 
-// Methods lists them.
 var Methods = []string{Supervised, DPO}
 
 // Config says where and how to train.
@@ -121,7 +119,6 @@ func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) 
 	return nil
 }
 
-// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg    Config
 	http   *http.Client

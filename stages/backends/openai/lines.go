@@ -75,7 +75,6 @@ func give(m made, row any, line func(made) error) error {
 	return line(m)
 }
 
-// Use is part of backends.Description.
 func (t *Trainer) Use(tables formats.Tables, a validate.Accepted) { t.tables, t.accepted = tables, a }
 
 // WriteRows writes the files that are uploaded.

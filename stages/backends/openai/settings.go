@@ -7,7 +7,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Kind is the registry's entry.
 var Kind = backends.Kind{
 	Name: "openai", Help: "OpenAI's fine-tuning API, at Azure or a compatible service: supervised or DPO",
 	New: func() backends.TrainerSettings { return defaults() },
@@ -39,7 +38,6 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	backends.DeclareBest(d, &c.Choice)
 }
 
-// Trainer makes the trainer.
 func (c *Config) Trainer(backends.Setup) (backends.Trainer, error) {
 	config := *c
 	if config.APIKey == "" {

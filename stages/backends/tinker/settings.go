@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Kind is the registry's entry.
 var Kind = backends.Kind{
 	Name: "tinker", Help: "a service of the Tinker API trains an adapter, driven by a worker in Python; needs --wait",
 	New: func() backends.TrainerSettings { return defaults() },
@@ -59,7 +58,6 @@ func urlIn(address, _ string) string {
 
 func nameIn(_, model string) string { return model }
 
-// Trainer makes the trainer.
 func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
 	config := *c
 	config.URL = cmp.Or(config.URL, config.URLVariable)

@@ -34,7 +34,6 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/command"
 )
 
-// Trainer is a backends.Trainer.
 type Trainer struct {
 	cfg    Config
 	worker *command.Trainer
