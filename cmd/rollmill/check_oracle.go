@@ -29,7 +29,6 @@ type solutions struct {
 	Keep     bool
 }
 
-// Declare declares the settings.
 func (c *solutions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.Int(&c.Times, "oracle", "run the solution of each Harbor task of --examples `N` times, without a model").Min(1).DefaultShown("not at all")

@@ -34,7 +34,6 @@ import (
 // Settings are included by the settings of commands that are watched. Their zero value is off.
 type Settings struct{ path string }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading("Monitors")
 	d.String(&s.path, "metrics-file",

@@ -13,7 +13,6 @@ type ServiceSettings struct {
 
 const keyVariable = "ROLLMILL_AGENT_API_KEY"
 
-// Declare declares the settings.
 func (s *ServiceSettings) Declare(d *plugin.Declarer) { d.SecretVariable(&s.Key, keyVariable) }
 
 // Address reads the argument of agent http or nat. Its errors are of kind usage.

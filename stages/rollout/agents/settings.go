@@ -94,7 +94,6 @@ type ProgramSettings struct {
 	Grace time.Duration // between SIGTERM and SIGKILL of a program's process group; 0 means 2 s
 }
 
-// Declare declares the settings.
 func (p *ProgramSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.String(&p.Dir, "agent-dir", "run the program in this `FOLDER`")

@@ -18,7 +18,6 @@ import (
 // Mode is what traces have; "" is no traces.
 type Mode string
 
-// The modes.
 const (
 	Spans   Mode = "spans"   // calls, tools, tokens, times and errors
 	Content Mode = "content" // also messages, and arguments and results of tools
@@ -34,7 +33,6 @@ type Settings struct {
 	service, resource                                                        string
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	plugin.Choice(d, &s.Mode, "otel",

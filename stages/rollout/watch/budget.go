@@ -36,7 +36,6 @@ type Budget struct {
 	SkipRest bool
 }
 
-// Declare declares the settings.
 func (b *Budget) Declare(d *plugin.Declarer) {
 	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").Min(0).
 		DefaultShown("no limit")

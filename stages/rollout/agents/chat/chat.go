@@ -39,7 +39,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "chat",
 	Help: "hold a conversation with the model, from the templates --system and --user and the programs --tool",
@@ -51,7 +50,6 @@ const (
 	defaultTurns = 16
 )
 
-// Settings are the agent's settings.
 type Settings struct {
 	agents.ProgramSettings          // of the tools' programs
 	System                 string   // template of the system message; "" for none
@@ -63,7 +61,6 @@ type Settings struct {
 	StopTools              []string // a call of one of these is the last
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.String(&s.System, "system", "build the system message from this `TEMPLATE` over the example's fields").WrittenToRows().
@@ -88,7 +85,6 @@ type agent struct {
 	fields       map[string]any // of each request
 }
 
-// Agent makes the agent.
 func (s *Settings) Agent(ctx context.Context, set agents.Setup) (_ agents.Agent, err error) {
 	c := *s
 	if set.Client == nil {

@@ -22,14 +22,12 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "command",
 	Help: "run a process for each trajectory and record its OpenAI calls: --agent 'command: PROGRAM ARGUMENTS…'",
 	New:  func() agents.Settings { return &Settings{} },
 }
 
-// Settings are the agent's settings.
 type Settings struct {
 	agents.Arguments // the program
 	agents.ProgramSettings
@@ -37,7 +35,6 @@ type Settings struct {
 	Workers int      // long-running processes that read tasks as lines; 0 for one process per trajectory
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.Words(&s.Command, "command", "run this program, `WORDS` split as a shell would, if --agent has no words")

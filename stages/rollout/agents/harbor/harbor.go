@@ -31,14 +31,12 @@ import (
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "harbor",
 	Help: "attempt Harbor tasks, each in a container of its own: --examples harbor:DIR --agent harbor",
 	New:  func() agents.Settings { return &Settings{Harness: Shell, Runtime: "podman"} },
 }
 
-// Settings are the agent's settings.
 type Settings struct {
 	agents.ProgramSettings
 	Harness string   // Shell, a name of named, or a command for sh in the container
@@ -50,7 +48,6 @@ type Settings struct {
 	KeepProcesses bool // let what the agent leaves running live on
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; claude-code, codex and opencode stand for the command "+

@@ -24,7 +24,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "http",
 	Help: "call a service with each trajectory's base URL: --agent 'http: URL'",

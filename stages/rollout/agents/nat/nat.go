@@ -48,21 +48,18 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "nat",
 	Help: "call a NeMo Agent Toolkit server and rebuild conversations from its intermediate steps: --agent 'nat: URL'",
 	New:  func() agents.Settings { return &Settings{} },
 }
 
-// Settings are the agent's settings.
 type Settings struct {
 	agents.ServiceSettings
 	Request    string // template of the request's body; "" for defaultBody
 	ResultPath string // JSON path of the answer within the workflow's; "" for the whole
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Include(&s.ServiceSettings)
 	d.Heading(plugin.Rows)

@@ -35,7 +35,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "replay",
 	Help: "return the stored trajectories of an earlier rollout as if they were new: --agent 'replay: DATASET'",

@@ -31,7 +31,6 @@ import (
 	service "github.com/rollmill/rollmill/stages/rollout/agents/http"
 )
 
-// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[agents.Settings]{
 	Name: "verifiers",
 	Help: "attempt the tasks of an environment of the Python package verifiers: --examples verifiers:NAME --agent verifiers",
@@ -41,14 +40,12 @@ var Kind = plugin.Kind[agents.Settings]{
 // startTime is how long an environment may take to load; its data may come from a hub.
 const startTime = 10 * time.Minute
 
-// Settings are the agent's settings.
 type Settings struct {
 	agents.ProgramSettings
 	Args   map[string]any // of the environment
 	Python string
 }
 
-// Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.Func(func() any { return s.Args }, s.setArgs, "env-args", "load the environment with the arguments in this `JSON` object: "+
