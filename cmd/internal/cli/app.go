@@ -62,15 +62,10 @@ func (a *App) commandNames() []string {
 	return each(a.Commands, func(cmd Command) string { return cmd.Name })
 }
 
-// headings returns the headings of the list of commands, in order.
-func (a *App) headings() []string {
-	var out []string
-	for _, cmd := range a.Commands {
-		if cmd.Heading != "" && !slices.Contains(out, cmd.Heading) {
-			out = append(out, cmd.Heading)
-		}
-	}
-	return out
+// headed returns the commands by heading, and the headings in order, without "".
+func (a *App) headed() (order []string, in map[string][]Command) {
+	order, in = grouped(a.Commands, func(cmd Command) string { return cmd.Heading })
+	return slices.DeleteFunc(order, func(heading string) bool { return heading == "" }), in
 }
 
 // Schema returns the settings of each section of the config file, in order. The

@@ -27,13 +27,9 @@ type configured struct {
 
 // schema maps the sections to their options, at their defaults.
 func (a *App) schema() map[string][]*option {
-	if a.all == nil {
-		a.declare()
+	if a.all != nil {
+		return a.all
 	}
-	return a.all
-}
-
-func (a *App) declare() {
 	all, overlay := map[string][]*option{"": globalOptions()}, a.Overlay.Name
 	a.all = all
 	if overlay != "" {
@@ -48,6 +44,7 @@ func (a *App) declare() {
 			addOptions(all, overlay, slices.DeleteFunc(slices.Clone(own), func(o *option) bool { return o.Name == overlay }))
 		}
 	}
+	return all
 }
 
 // addOptions adds to a section the options that it does not have yet.
@@ -120,7 +117,7 @@ func (s *Session) ConfigWords() string {
 // --set, the environment or the file, in this order.
 func (cfg *configured) apply(section string, options []*option) error {
 	sections := []string{section}
-	if o := optionNamed(options, cfg.app.Overlay.Name); o != nil && o.on() {
+	if o := optionNamed(options, cfg.app.Overlay.Name); o != nil && o.Value() == true {
 		sections = []string{o.Name, section}
 	}
 	for _, o := range options {

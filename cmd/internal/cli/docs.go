@@ -213,18 +213,15 @@ func writeKeys(b *strings.Builder, settings []*plugin.Setting) {
 func (a *App) indexPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, generated+"# rollmill\n\n%s.\n\n```\n%s\n```\n", a.Usage, a.DataFlow)
-	for _, heading := range a.headings() {
+	headings, commands := a.headed()
+	for _, heading := range headings {
 		fmt.Fprintf(&b, "\n## %s\n\n", heading)
-		for _, cmd := range a.Commands {
-			if cmd.Heading == heading {
-				fmt.Fprintf(&b, "- [%s](%s): %s\n", cmd.Name, commandLink(cmd.Name), cmd.Usage)
-			}
+		for _, cmd := range commands[heading] {
+			fmt.Fprintf(&b, "- [%s](%s): %s\n", cmd.Name, commandLink(cmd.Name), cmd.Usage)
 		}
 	}
-	for _, cmd := range a.Commands {
-		if cmd.Heading == "" {
-			fmt.Fprintf(&b, "\n[%s](%s): %s.\n", cmd.Name, commandLink(cmd.Name), cmd.Usage)
-		}
+	for _, cmd := range commands[""] {
+		fmt.Fprintf(&b, "\n[%s](%s): %s.\n", cmd.Name, commandLink(cmd.Name), cmd.Usage)
 	}
 	b.WriteString("\n## Plug-ins\n\n")
 	for _, kind := range a.pluginSorts() {

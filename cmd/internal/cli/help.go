@@ -260,29 +260,19 @@ func (a *App) appHelp() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill - %s\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", a.Usage, a.DataFlow)
 	b.WriteString("\nCommands:\n")
-	for _, heading := range a.headings() {
-		label := heading
-		for _, cmd := range a.Commands {
-			if cmd.Heading == heading {
-				fmt.Fprintf(&b, "  %-8s %-8s  %s\n", label, cmd.Name, cmd.Usage)
-				label = ""
-			}
+	headings, commands := a.headed()
+	for _, label := range headings {
+		for _, cmd := range commands[label] {
+			fmt.Fprintf(&b, "  %-8s %-8s  %s\n", label, cmd.Name, cmd.Usage)
+			label = ""
 		}
 	}
 	writeFlags(&b, declared(globalOptions()))
 	b.WriteString("\nstdout has only the URI of the dataset that was written. Settings: flag, --set, environment, config file, default.\n")
-	b.WriteString(a.more())
+	b.WriteString("Help on a command (`rollmill help COMMAND`), a plug-in (`rollmill help backend art`), guides, schemas, licences.\n")
+	for _, cmd := range commands[""] {
+		fmt.Fprintf(&b, "`rollmill %s %s`: %s.\n", cmd.Name, cmd.Args, cmd.Usage)
+	}
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
-}
-
-// more returns what else help prints, and commands without a heading.
-func (a *App) more() string {
-	text := "Help on a command (`rollmill help COMMAND`), a plug-in (`rollmill help backend art`), guides, schemas, licences."
-	for _, cmd := range a.Commands {
-		if cmd.Heading == "" {
-			text += fmt.Sprintf("\n`rollmill %s %s`: %s.", cmd.Name, cmd.Args, cmd.Usage)
-		}
-	}
-	return text + "\n"
 }

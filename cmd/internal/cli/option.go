@@ -78,12 +78,6 @@ func (o *option) refuseJoined() error {
 	return nil
 }
 
-// on reports whether a switch is on.
-func (o *option) on() bool {
-	on, _ := o.Value().(bool)
-	return on
-}
-
 // chosen reports whether a setting of the name is in effect: the command's own, or
 // that of a chosen plug-in.
 func (o *option) chosen() bool {

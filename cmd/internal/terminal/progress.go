@@ -109,11 +109,15 @@ func (b *board) shown() []*gauge {
 
 // print prints a state, also with --quiet.
 func (b *board) print(s state) {
+	b.say(s.line(), "progress", s.attrs()...)
+}
+
+func (b *board) say(line, message string, attrs ...any) {
 	if b.s.LogJSON {
-		b.s.leveled(0).Info("progress", s.attrs()...)
+		b.s.leveled(0).Info(message, attrs...)
 		return
 	}
-	fmt.Fprintln(b.s.Stderr, s.line())
+	fmt.Fprintln(b.s.Stderr, line)
 }
 
 // Answer prints the progress of a command each time somebody asks, until ctx ends.
@@ -143,9 +147,5 @@ func (b *board) printState() {
 		return
 	}
 	text := fmt.Sprintf("%s: has run for %s; nothing is counted now", b.command, time.Since(b.begun).Round(time.Second))
-	if b.s.LogJSON {
-		b.s.leveled(0).Info(text)
-		return
-	}
-	fmt.Fprintln(b.s.Stderr, text)
+	b.say(text, text)
 }
