@@ -31,7 +31,7 @@ func (completionsTranslator) decode(q *Request, _ *StoredResponses) error {
 	case len(prompt) > 0 && prompt[0] == '"':
 		m.Content = jsontext.Unquote(prompt)
 	case len(prompt) > 0 && prompt[0] == '[':
-		ids, ok := completion.ParseIDs(prompt)
+		ids, ok := completion.AppendIDs(nil, prompt)
 		if !ok {
 			return errors.New(`rollmill records one prompt a request: "prompt" is a text, or a list of token ids`)
 		}

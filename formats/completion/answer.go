@@ -132,7 +132,7 @@ func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 }
 
 func (a *Answer) setPrompt(v []byte) {
-	if ids, ok := ParseIDs(v); ok && a.PromptIDs == nil {
+	if ids, ok := AppendIDs(nil, v); ok && a.PromptIDs == nil {
 		a.PromptIDs = ids
 	}
 }

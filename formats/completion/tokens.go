@@ -65,7 +65,7 @@ func (t *tokens) readIDs(from source, raw []byte) {
 		return
 	}
 	f := &t.ids[from]
-	ids, ok := appendIDs(f.ids, raw)
+	ids, ok := AppendIDs(f.ids, raw)
 	if f.listed, f.missing = true, f.missing || !ok; ok {
 		f.ids = ids
 	}
@@ -81,11 +81,8 @@ func (t *tokens) addID(from source, id int32) {
 	f.ids = append(f.ids, id)
 }
 
-func ParseIDs(raw []byte) (ids []int32, ok bool) {
-	return appendIDs(nil, raw)
-}
-
-func appendIDs(ids []int32, raw []byte) ([]int32, bool) {
+// AppendIDs appends a JSON list of ids; ok is false for anything else.
+func AppendIDs(ids []int32, raw []byte) ([]int32, bool) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil, false
 	}
