@@ -89,6 +89,16 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 	return r, nil
 }
 
+// RequestLine is NewRequest as a line of JSON.
+func RequestLine(row *Row, name string, seed int64) ([]byte, error) {
+	r, err := NewRequest(row, name, seed)
+	if err != nil {
+		return nil, err
+	}
+	line, err := json.Marshal(r)
+	return append(line, '\n'), err
+}
+
 // RowSeed returns the seed of the reward of a row; name is the reward's.
 func RowSeed(row *Row, name string, seed int64) int64 {
 	return formats.Seed(seed, row.TrajectoryID, "reward", name)

@@ -14,18 +14,18 @@ import (
 // Fields returns the example's fields, with numbers as float64. It is decoded once.
 func (r *Row) Fields() (map[string]any, error) {
 	if r.fields == nil && r.err == nil {
-		r.fields, r.err = decodeExample(r.Example)
+		r.fields, r.err = decode(r.Example, "example")
 	}
 	return r.fields, r.err
 }
 
-func decodeExample(text string) (map[string]any, error) {
+func decode(text, what string) (map[string]any, error) {
 	fields := map[string]any{}
 	if text == "" {
 		return fields, nil
 	}
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		return nil, fmt.Errorf("the example is not a JSON object: %w", err)
+		return nil, fmt.Errorf("the %s is not a JSON object: %w", what, err)
 	}
 	return fields, nil
 }
@@ -92,11 +92,9 @@ func FieldText(v any) (string, error) {
 
 // MetadataField returns nil if the trajectory's metadata has such a field.
 func (r *Row) MetadataField(path string) error {
-	fields := map[string]any{}
-	if r.Metadata != "" {
-		if err := json.Unmarshal([]byte(r.Metadata), &fields); err != nil {
-			return fmt.Errorf("the metadata is not a JSON object: %w", err)
-		}
+	fields, err := decode(r.Metadata, "metadata")
+	if err != nil {
+		return err
 	}
 	if _, ok := at(fields, path); !ok {
 		return &MissingField{fmt.Sprintf("the metadata has no field %q (it has %s)", path, quotedNames(fields))}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -102,16 +101,8 @@ func (r *httpReward) Close() error {
 
 // Score sends all rows at once, and then those that got no answer one by one.
 func (r *httpReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	return exchange.Score(ctx, rows, values, r.encode, r.send)
-}
-
-func (r *httpReward) encode(row *score.Row) ([]byte, error) {
-	request, err := score.NewRequest(row, r.Name, r.Seed)
-	if err != nil {
-		return nil, err
-	}
-	line, err := json.Marshal(request)
-	return append(line, '\n'), err
+	encode := func(row *score.Row) ([]byte, error) { return score.RequestLine(row, r.Name, r.Seed) }
+	return exchange.Score(ctx, rows, values, encode, r.send)
 }
 
 // send posts rows, and settles those that are answered.

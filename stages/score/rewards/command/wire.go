@@ -3,7 +3,6 @@ package command
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,12 +43,8 @@ const (
 )
 
 func (lines) encode(row *score.Row, s score.Setup) (request, error) {
-	r, err := score.NewRequest(row, s.Name, s.Seed)
-	if err != nil {
-		return request{}, err
-	}
-	line, err := json.Marshal(r)
-	return request{line: append(line, '\n')}, err
+	line, err := score.RequestLine(row, s.Name, s.Seed)
+	return request{line: line}, err
 }
 
 func (lines) write(in io.Writer, all batch) error {
