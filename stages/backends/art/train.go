@@ -2,6 +2,7 @@ package art
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,13 +56,10 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	}
 	lines := readLines(resp.Body, watch, event)
 	lines.old = !d.Histories
-	switch silent := context.Cause(ctx); {
-	case lines.err == nil:
+	if lines.err == nil {
 		return t.ended(asked, s, lines, nil)
-	case silent != nil:
-		return t.ended(asked, s, lines, t.broken(silent))
 	}
-	return t.ended(asked, s, lines, t.broken(lines.err))
+	return t.ended(asked, s, lines, t.broken(cmp.Or(context.Cause(ctx), lines.err)))
 }
 
 func (t *Trainer) broken(err error) error {
