@@ -59,7 +59,6 @@ func (t *tokens) readEntries(c *cursor) {
 	}
 }
 
-// readEntry reads one entry of a list of logprobs.
 func (t *tokens) readEntry(c *cursor) {
 	id, text := int32(-1), int32(-1)
 	found := false

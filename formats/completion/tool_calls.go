@@ -22,7 +22,6 @@ type streamedCalls struct {
 	ambiguous bool
 }
 
-// add adds a piece of a call.
 func (s *streamedCalls) add(m *formats.Message, raw []byte) {
 	piece := chat.ReadToolCall(raw, jsontext.Unquote)
 	index, err := strconv.Atoi(string(jsontext.ParseObject(raw).Get("index")))

@@ -69,7 +69,6 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	return r, nil
 }
 
-// example holds the results on one example.
 type example struct {
 	id      string
 	epoch   int

@@ -17,7 +17,6 @@ import (
 // maxNamed is the most examples that a line names, maxTable the most that have a table.
 const maxNamed, maxTable = 10, 20
 
-// WriteText writes the result as text.
 func (r *Result) WriteText(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "scores\t%s\n", r.Scores)

@@ -80,7 +80,6 @@ func (r *runner) finish(ctx context.Context, b *begun, end *returned) (trace str
 	return agents.TraceOf(err), true
 }
 
-// newRow returns the row of an attempt that begins.
 func (o *Options) newRow(e formats.Example, j job) *formats.Trajectory {
 	t := o.row(e, j.generation, j.fork)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
@@ -122,7 +121,6 @@ var errTimeout = errors.New("the trajectory's time limit passed")
 // patience is how long an agent may take to return after its context ended.
 var patience = time.Minute
 
-// returned is what an agent returned.
 type returned struct {
 	result agents.Result
 	err    error

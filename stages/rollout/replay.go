@@ -185,7 +185,6 @@ func said(m *formats.Message) string {
 	return out
 }
 
-// exampleOf returns the example of a row.
 func exampleOf(t *formats.Trajectory, names formats.FieldNames) (formats.Example, error) {
 	e := formats.Example{ID: t.ExampleID, Fields: json.RawMessage(t.Example)}
 	var fields map[string]json.RawMessage

@@ -198,7 +198,6 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 	}
 }
 
-// signalsOf returns the signals of a reward.
 func signalsOf(all []formats.Signal, name string) (out []formats.Signal) {
 	for _, s := range all {
 		if s.Component == name {

@@ -60,7 +60,6 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 	return out, nil
 }
 
-// specs returns those of the rewards.
 func (b rewardSet) specs() (out []Spec) {
 	for _, c := range b {
 		out = append(out, c.Spec)

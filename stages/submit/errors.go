@@ -22,7 +22,6 @@ func kinded(err error) error {
 	return fault.Errorf(kind, fault.HintOf(err), "submit: %w", err)
 }
 
-// verdict returns the error of a receipt.
 func verdict(r *receipts.Receipt) error {
 	failed := func(hint, what string) error {
 		return fault.Errorf(fault.Failed, hint, "submit: %s: %s", what, r.Message)

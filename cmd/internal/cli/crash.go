@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/terminal"
 )
 
-// bugReports is where to report a crash.
 const bugReports = "https://github.com/rollmill/rollmill/issues"
 
 // recoverCrash runs f. If f panics, it prints the panic and where to report it, and returns

@@ -92,7 +92,6 @@ func Usagef(hint, format string, args ...any) error {
 	return fault.Errorf(fault.Usage, hint, format, args...)
 }
 
-// exitHelp returns the list of exit codes for --help.
 func exitHelp() string {
 	var b strings.Builder
 	for _, e := range exitCodes {

@@ -47,7 +47,6 @@ func (a *App) guideList() string {
 	return b.String()
 }
 
-// guideTitle returns the heading of a guide.
 func guideTitle(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.TrimPrefix(line, "# ")
@@ -87,7 +86,6 @@ func (a *App) schemaNames() []string {
 	return append([]string{configName}, namesIn(a.Schemas, ".json")...)
 }
 
-// schemaText returns the text of a schema.
 func (a *App) schemaText(name string) (string, error) {
 	if name == configName {
 		return a.ConfigSchema(), nil

@@ -134,7 +134,6 @@ func (kind *pluginSort) named(options []*option) *plugin.Owner {
 	return nil
 }
 
-// flags writes the flags of a plug-in.
 func (kind *pluginSort) flags(b *strings.Builder, p *plugin.Owner) {
 	for _, s := range p.Settings {
 		s.Heading = kind.title() + " " + p.Name

@@ -29,10 +29,8 @@ type Session struct {
 	opened   []io.Closer
 }
 
-// ConfigSchema returns the JSON schema of the config file.
 func (s *Session) ConfigSchema() string { return s.app.ConfigSchema() }
 
-// Has reports whether the command has a setting.
 func (s *Session) Has(name string) bool { return optionNamed(s.options, name) != nil }
 
 // Given reports whether a setting was given on the command line, in the

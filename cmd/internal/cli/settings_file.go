@@ -23,7 +23,6 @@ type Setting struct {
 // Settings maps sections to keys to values.
 type Settings map[string]map[string]Setting
 
-// Add stores a setting.
 func (s Settings) Add(section, key string, st Setting) {
 	if s[section] == nil {
 		s[section] = map[string]Setting{}
@@ -103,7 +102,6 @@ func (p *parser) each(n *yaml.Node, f func(key, value *yaml.Node) error) error {
 	return err
 }
 
-// add stores one setting.
 func (p *parser) add(section string, key, value *yaml.Node) error {
 	if err := p.app.checkKey(p.At(key), section, key.Value, p.schema); err != nil {
 		return err

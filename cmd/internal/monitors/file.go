@@ -17,7 +17,6 @@ import (
 
 const ending = ".prom" // of the files that the collector reads
 
-// file is the file of metrics.
 type file struct {
 	path, command, shard string
 	folder               string         // in which path, "" until the first write, names the run and the shard

@@ -34,7 +34,6 @@ func (s set) add(m metric, value float64, labels ...string) {
 // valid returns a text that may be a label's value.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// stage adds the figures of a stage.
 func (s set) stage(g stageMetrics) {
 	split := "training"
 	if g.Validation {

@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/storage/regular"
 )
 
-// metric is the definition of a metric.
 type metric struct {
 	name, help string
 	kind       dto.MetricType

@@ -13,7 +13,6 @@ type bar struct {
 	bar *mpb.Bar
 }
 
-// bar adds a bar for g.
 func (t *stderr) bar(g *gauge) *bar {
 	t.mu.Lock()
 	defer t.mu.Unlock()

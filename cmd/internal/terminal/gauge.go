@@ -42,7 +42,6 @@ func (g *gauge) sample(now time.Time) {
 	}
 }
 
-// state returns the present state.
 func (g *gauge) state() state { return g.stateAt(time.Now()) }
 
 func (g *gauge) stateAt(now time.Time) state {
@@ -98,7 +97,6 @@ func (s state) tail() string {
 	return ", " + strings.Join(parts, ", ")
 }
 
-// line is the state in one line.
 func (s state) line() string { return s.head() + s.tail() }
 
 // Tally returns a list of counts, the largest first.

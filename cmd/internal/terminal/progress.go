@@ -54,7 +54,6 @@ func (b *board) end(g *gauge) {
 	}
 }
 
-// Close ends all.
 func (b *board) Close() {
 	b.mu.Lock()
 	all := slices.Clone(b.gauges)

@@ -51,7 +51,6 @@ func (j *Judge) Declare(d *plugin.Declarer) {
 	d.Float(&j.CompletionPrice, "judge-completion-price", "charge `MONEY` for a million completion tokens").Min(0)
 }
 
-// DeclarePrices declares a table of prices.
 func DeclarePrices(d *plugin.Declarer, t *prices.Table) {
 	plugin.Entries(d, t, "prices", prices.Help, prices.Parse).DefaultShown("no prices").Entry = prices.Schema
 }

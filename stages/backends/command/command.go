@@ -182,7 +182,6 @@ func (t *Trainer) about(s backends.Submission, what string) Request {
 	return r
 }
 
-// Begin asks the program for its state.
 func (t *Trainer) Begin(ctx context.Context, known *receipts.Policy) (backends.TrainerState, error) {
 	r := t.request("begin")
 	r.Before = &backends.TrainerState{Policy: known}
@@ -240,19 +239,16 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	return out, err
 }
 
-// Resolve asks the program for the outcome of a submission.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.outcome(ctx, t.about(s, "resolve"), s.Before)
 }
 
-// Status asks the program for the state of a job.
 func (t *Trainer) Status(ctx context.Context, job string) (backends.Outcome, error) {
 	r := t.request("status")
 	r.Job = job
 	return t.outcome(ctx, r, backends.TrainerState{})
 }
 
-// Cancel asks the program to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, job string) (backends.Outcome, error) {
 	r := t.request("cancel")
 	r.Job = job

@@ -58,7 +58,6 @@ func (t *Trainer) jobs() backends.Jobs[job] {
 		}}
 }
 
-// Resolve searches for the submission's job.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.jobs().Resolve(ctx, s)
 }

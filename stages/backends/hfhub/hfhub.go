@@ -31,7 +31,6 @@ type Client struct {
 	Help     string // hint of a refusal for missing rights
 }
 
-// New makes a client.
 func New(name, endpoint, token string) *Client {
 	return &Client{Name: name, Endpoint: strings.TrimRight(endpoint, "/"), Token: token}
 }

@@ -72,7 +72,6 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Size returns the number of bytes written so far.
 func (s *Spool) Size() int64 { return s.size }
 
 // SHA256 returns the digest of the bytes written so far, in hex.

@@ -211,7 +211,6 @@ type job struct {
 	} `json:"error"`
 }
 
-// Resolve searches for the submission's job.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
 	return t.jobs().Resolve(ctx, s)
 }
@@ -325,7 +324,6 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 	}
 }
 
-// Cancel asks the service to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
 	err := t.post(ctx, jobPath(id)+"/cancel", nil, map[string]any{}, &j)

@@ -61,7 +61,6 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 	return &Trainer{cfg: cfg, worker: worker}, err
 }
 
-// Target names the service and the policy.
 func (t *Trainer) Target() receipts.Target {
 	return receipts.Target{Backend: Kind.Name, Address: address(t.cfg.URL), Model: t.cfg.Name}
 }

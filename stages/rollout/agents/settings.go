@@ -46,7 +46,6 @@ type Setup struct {
 	Lookup func(name string) (value string, ok bool)
 }
 
-// Env reads an environment variable.
 func (s Setup) Env(name string) (value string, ok bool) {
 	if s.Lookup == nil {
 		return os.LookupEnv(name)
@@ -73,7 +72,6 @@ func toJSON(v any) (string, error) {
 // Settings of agents that take arguments embed it.
 type Arguments struct{ Words []string }
 
-// Take keeps the words.
 func (a *Arguments) Take(words []string) { a.Words = words }
 
 // SetWords passes the words after its name to an agent.

@@ -16,7 +16,6 @@ func (r *Recorder) Client() *http.Client { return r.direct }
 // direct calls the handler where a transport would send the request.
 type direct struct{ handler http.Handler }
 
-// RoundTrip is part of http.RoundTripper.
 func (d direct) RoundTrip(req *http.Request) (_ *http.Response, err error) {
 	if req.Body != nil {
 		defer req.Body.Close()

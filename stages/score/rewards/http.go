@@ -93,7 +93,6 @@ func (r *httpReward) Describe() score.Description {
 	return score.Description{Detail: score.Text, Reads: r.Known, Unmetered: true}
 }
 
-// Close ends the connections.
 func (r *httpReward) Close() error {
 	r.service.HTTP.CloseIdleConnections()
 	return nil

@@ -24,7 +24,6 @@ const (
 	killed  = 137 // of a program that SIGKILL ended, as the kernel does at a limit of memory
 )
 
-// work lets the harness work.
 func (b *box) work(ctx context.Context, at agents.Attempt) (result agents.Result, err error) {
 	limited, stop := context.WithTimeoutCause(ctx, containers.Limit(b.Task.Agent.Timeout), containers.ErrPhase)
 	defer stop()
@@ -81,7 +80,6 @@ func (b *box) instructed() string {
 
 const solutionPath = "/solution"
 
-// solution runs the task's solution.
 func (b *box) solution(ctx context.Context) error {
 	env, err := b.Variables.Resolve(ctx, b.Task, "solution")
 	if err == nil {

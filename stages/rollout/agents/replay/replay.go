@@ -44,7 +44,6 @@ var Kind = plugin.Kind[agents.Settings]{
 // Settings are the agent's: the URI of its dataset.
 type Settings struct{ agents.Arguments }
 
-// Declare declares nothing.
 func (*Settings) Declare(*plugin.Declarer) {}
 
 type agent struct {

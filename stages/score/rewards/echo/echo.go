@@ -127,7 +127,6 @@ func (r *reward) Describe() score.Description {
 	return d
 }
 
-// Close closes the file.
 func (r *reward) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -132,7 +132,6 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	})
 }
 
-// each sets the value of each row.
 func (r *reward) each(ctx context.Context, rows []*score.Row, values []score.Value,
 	value func(*expression.Evaluations, *score.Row) score.Value) error {
 	e, err := r.program.Begin(ctx)

@@ -35,7 +35,6 @@ type run struct {
 	err     error
 }
 
-// value verifies a row.
 func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error) {
 	a, why := r.attemptOf(row)
 	if why != "" {

@@ -37,7 +37,6 @@ const (
 	formatNone   = "none"
 )
 
-// NewAsking returns the defaults.
 func NewAsking() Asking {
 	return Asking{Repeats: 1, Repairs: 1, Outside: outsideRefuse, MaxTokens: 2048, Format: formatSchema}
 }

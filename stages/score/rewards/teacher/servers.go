@@ -49,7 +49,6 @@ func (p *place) set(logprob *float64) {
 
 func isLogprob(x float64) bool { return x >= -math.MaxFloat32 && x <= score.RoundedUp }
 
-// add adds an alternative.
 func (p *place) add(id int32, logprob float64) error {
 	if id < 0 || !isLogprob(logprob) {
 		return failed(outcomes.RewardAnswer, "the answer has an alternative with id %d and log probability %v; an id is at least 0, "+

@@ -97,7 +97,6 @@ type reward struct {
 
 func (r *reward) Describe() score.Description { return score.Description{Detail: score.Tokens} }
 
-// Close ends the connections.
 func (r *reward) Close() error {
 	r.service.HTTP.CloseIdleConnections()
 	return nil
