@@ -165,6 +165,25 @@ func warned(t *testing.T, r Report, want ...string) {
 }
 
 func TestWarnings(t *testing.T) {
+	for name, text := range map[string]string{
+		"x.jsonl": `{"question":"a"}
+{"question":"b"}
+{"question": "a"}
+{"question":"c","id":"c"}
+{"question":"a"}
+{"question":""}
+{"question":""}
+`,
+		"x.csv": "question\na\nb\na\na\n"} {
+		rows, r := mustRead(t, name, text, Options{RequireQuestion: true})
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "; 2 of them equal an earlier row") {
+			t.Errorf("%s: %s, %q", name, ids(rows), r.Warnings)
+		}
+	}
+	_, once := mustRead(t, "x.csv", "question\na\nb\n", Options{})
+	if len(once.Warnings) != 1 || strings.Contains(once.Warnings[0], "equal") {
+		t.Errorf("%q", once.Warnings)
+	}
 	_, r := mustRead(t, "x.csv", "question,generated_answer\na,x\nb,\nc\n", Options{})
 	warned(t, r, "no id column", "fewer fields", `"generated_answer" is filled in 1 of 3`)
 	_, r = mustRead(t, "x.jsonl", "\n", Options{RequireQuestion: true})

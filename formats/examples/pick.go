@@ -26,7 +26,9 @@ type picker struct {
 	set     *Set
 	columns map[string]bool
 	ids     struct{ text, number, missing int }
-	rowIDs  bool // some ids look like generated ones
+	rowIDs  bool   // some ids look like generated ones
+	content *table // of examples without an id: where the first with this content is
+	equal   int    // examples without an id that equal an earlier one
 	short   int
 	given   formats.FieldNames // the names that were asked for
 	answers filled
@@ -148,14 +150,17 @@ func (p *picker) finish() error {
 	if err != nil {
 		return err
 	}
-	p.set.places = newTable(p.report.Rows)
+	p.set.places, p.content = newTable(p.report.Rows), newTable(p.ids.missing)
 	for e, err := range p.set.rows.records() {
-		underscores := 0
-		if err == nil && e.ID == "" {
+		underscores, unnamed, kept := 0, e.ID == "", p.set.n
+		if err == nil && unnamed {
 			e.ID, underscores, err = freeID(e.Row, taken)
 		}
 		if err == nil {
 			err = p.pick(e, underscores)
+		}
+		if err == nil && unnamed && p.set.n > kept {
+			err = p.compare(e)
 		}
 		if err != nil {
 			return err
@@ -164,6 +169,20 @@ func (p *picker) finish() error {
 	p.report.Kept = p.set.n
 	p.warnings()
 	return nil
+}
+
+// compare counts an example without an id that equals an earlier one.
+func (p *picker) compare(e record) error {
+	_, equal, err := p.content.find(string(e.Fields), func(from int64) (bool, error) {
+		first, err := p.set.rows.record(from)
+		return bytes.Equal(first.Fields, e.Fields), err
+	})
+	if equal {
+		p.equal++
+	} else if err == nil {
+		p.content.put(string(e.Fields), e.from)
+	}
+	return err
 }
 
 // pick keeps a row or drops it.
@@ -304,10 +323,14 @@ func (p *picker) warnings() {
 		}
 		r.warn("%d of %d examples have no question (column %s%s)%s", n, r.Kept, p.o.Names.Question, where, hint)
 	}
+	equal := ""
+	if p.equal > 0 {
+		equal = fmt.Sprintf("; %d of them equal an earlier row, and are tasks of their own all the same", p.equal)
+	}
 	if n := p.ids.missing; n > 0 && !p.columns[p.o.Names.ID] {
-		r.warn("there is no id column %q: rows are named row-<n> by their place, so keep the file's order", p.o.Names.ID)
+		r.warn("there is no id column %q: rows are named row-<n> by their place, so keep the file's order%s", p.o.Names.ID, equal)
 	} else if n > 0 {
-		r.warn("%d rows have no id and are named row-<n> by their place", n)
+		r.warn("%d rows have no id and are named row-<n> by their place%s", n, equal)
 	}
 	if p.ids.text > 0 && p.ids.number > 0 {
 		r.warn("ids are of mixed types (%d texts, %d numbers) and are compared as text", p.ids.text, p.ids.number)
