@@ -25,6 +25,9 @@ func TestDiff(t *testing.T) {
 		if code != 0 || !strings.Contains(out, "rank correlation") || strings.Contains(out, "moved             0 of") != (b == "a") {
 			t.Errorf("exit code %d: %s\n%s", code, stderr, out)
 		}
+		if strings.Contains(out, "a and b are one dataset") != (b == "a") {
+			t.Errorf("a and %s: %s", b, out)
+		}
 		if png, err := os.ReadFile(plot); err != nil || !strings.HasPrefix(string(png), "\x89PNG") {
 			t.Errorf("the plot is %.10q, %v", png, err)
 		}
@@ -55,9 +58,12 @@ func TestDiffEpochs(t *testing.T) {
 	}
 	score("--epochs", "0..", "--reward", "r=expr:generation == 0 ? 1 : 0")
 	score("--epochs", "1..2", "--as", "b", "--reward", "r=expr:generation == 0 && epoch == 0 && len(answer) % 2 == 0 ? 1 : 0.5")
+	if _, text, _ := rollmill(t, "diff", "--root", l.Root, "--score", "score", "--score", "score"); !strings.Contains(text, "a and b are one dataset") {
+		t.Error(text)
+	}
 	words := []string{"diff", "--root", l.Root, "--score", "score", "--score", "b", "--movers", "3"}
 	code, text, stderr := rollmill(t, words...)
-	if code != 0 || !strings.Contains(text, "\nepochs            2 added up; not in both: [0,3]") {
+	if code != 0 || strings.Contains(text, "one dataset") || !strings.Contains(text, "\nepochs            2 added up; not in both: [0,3]") {
 		t.Errorf("exit code %d\n%s%s", code, text, stderr)
 	}
 	_, out, _ := rollmill(t, append(words, "--json", "--epochs", "1..2", "--plot", l.Root+"/moved.svg")...)

@@ -98,6 +98,9 @@ func Against(ctx context.Context, a, b string, o MeasureOptions) (*Comparison, e
 	}
 	pairs := c.pairs(as, bs)
 	c.Paired = compare(pairs, "", o)
+	if ref := da.Ref("", ""); db.Is(&ref) {
+		c.Why = "a and b are one dataset"
+	}
 	return c, c.parts(pairs, o)
 }
 

@@ -70,6 +70,7 @@ type Difference struct {
 	Epoch  int           `json:"epoch"`            // of one in Epochs
 	Epochs []*Difference `json:"epochs,omitempty"` // of a run: those added up here, where no row has a number
 	Absent []int         `json:"absent,omitempty"` // epochs that have not both datasets
+	Same   bool          `json:"same,omitempty"`   // A and B are one dataset, of a run in every epoch
 
 	Changes []*Change      `json:"-"`                 // of the named rewards; none of a run
 	Signals []SignalChange `json:"signals,omitempty"` // none of a run
@@ -155,6 +156,8 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
+	ref := a.Ref("", "")
+	d.Same = b.Is(&ref) && cmp.Or(o.RewardB, o.Reward) == o.Reward
 	d.own = [2]bool{a.Base == nil || o.Reward == formats.AgentReward, cmp.Or(o.RewardB, o.Reward) == formats.AgentReward}
 	if err := d.read(ctx, a, b, o); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/pipelines/look/history"
 	"github.com/rollmill/rollmill/pipelines/run"
@@ -39,6 +40,7 @@ func DiffEpochs(ctx context.Context, root string, epochs []int, o DiffOptions) (
 		return nil, fault.Invalid(storage.Redact(root), "score --epochs --as NAME makes another dataset in each epoch",
 			storage.ErrNotExist, "no epoch has both %q and %q", o.A, o.B)
 	}
+	all.Same = !slices.ContainsFunc(all.Epochs, func(e *Difference) bool { return !e.Same })
 	all.sums()
 	return all, errors.Join(failed...)
 }

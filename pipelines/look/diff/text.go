@@ -29,6 +29,9 @@ func (d *Difference) WriteText(w io.Writer) error {
 	}
 	line("a", "%s", d.A)
 	line("b", "%s", d.B)
+	if d.Same {
+		line("same", "a and b are one dataset: there is nothing to compare")
+	}
 	if d.Reward != "" {
 		line("reward", "%s", d.Reward)
 	}
