@@ -118,7 +118,13 @@ func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
 // policies compares two evals, or returns the error that A and B are no scores of the same trajectories.
 func (o *diffSettings) policies(ctx context.Context, s *cli.Session, failed error) error {
 	evals := errors.Is(failed, diff.ErrOther) || errors.Is(failed, storage.ErrNotExist)
-	if !evals || o.Root != "" || o.Reward != "" || o.Plot != "" || o.Sort != "" {
+	if !evals || o.Root != "" {
+		return failed
+	}
+	if o.Reward != "" || o.Plot != "" || o.Sort != "" {
+		if what := (*fault.Error)(nil); errors.As(failed, &what) {
+			what.Help = "--reward, --plot and --sort compare scores of the same trajectories; those of an eval are in its folder score"
+		}
 		return failed
 	}
 	return printComparison(ctx, s, o.A, o.B, eval.MeasureOptions{Solved: o.Solved, Where: o.Where, Prices: o.Measure.Prices})

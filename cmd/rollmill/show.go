@@ -136,8 +136,11 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 	o.Summary = !chooses(s.Given)
 	view, err := show.Show(ctx, uri, o.Options)
 	if errors.Is(err, storage.ErrNotExist) && o.Summary {
-		if run, found := showRun(ctx, uri); found == nil {
+		run, found := showRun(ctx, uri)
+		if found == nil {
 			return s.Page(run, run.writeText, styleOf)
+		} else if !errors.Is(found, storage.ErrNotExist) {
+			return found
 		}
 	}
 	if err != nil {

@@ -32,8 +32,11 @@ func (c Choices) Write(folder string) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	for _, f := range made {
+	for i, f := range made {
 		if err := create(filepath.Join(folder, f.name), f.data); err != nil {
+			for _, done := range made[:i] { // so that the same command can be run again
+				os.Remove(filepath.Join(folder, done.name))
+			}
 			return nil, err
 		}
 	}
@@ -47,5 +50,8 @@ func create(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(name)
+	}
+	return err
 }

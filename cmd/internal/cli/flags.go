@@ -93,6 +93,9 @@ func (a *App) flagError(cmd Command, err error, otherwise string, options []*opt
 		near = "write --set " + section + "." + name + "=" + cmp.Or(optionNamed(all[section], name).Placeholder(), "true")
 	} else if section != "" && near == "" {
 		near = "`rollmill " + section + "` has it"
+		if cmd.Args != "" {
+			near += ", and this is `" + cmd.synopsis() + "`"
+		}
 	}
 	return Usagef(cmp.Or(near, otherwise), "there is no flag --%s", name)
 }

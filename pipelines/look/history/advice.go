@@ -25,6 +25,14 @@ func Advice(epochs []Epoch) []string {
 	var means []float64
 	var groups, flat, failed, rows int64
 	for _, e := range epochs {
+		for _, stage := range stageNames {
+			if m := e.Made.Stages[stage].Manifest; m != nil {
+				for _, g := range m.Refusals() {
+					out = append(out, fmt.Sprintf("advice: gate %s refused %s of epoch %d: its rows are kept, and no stage reads them "+
+						"unless it accepts the gate", g.Name, stage, e.Epoch))
+				}
+			}
+		}
 		if e.Train == nil {
 			continue
 		}

@@ -52,6 +52,10 @@ func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 			run.Gaps = append(run.Gaps, fmt.Sprintf("%d (%s)", e, why))
 		}
 	}
+	if len(run.Epochs) == 0 && len(run.Gaps) > 0 {
+		return run, fault.Invalid(run.Root, "complete it: `rollmill show` of its folder rollout says how", nil,
+			"no epoch has a finished rollout: epoch %s", strings.Join(run.Gaps, ", "))
+	}
 	if len(run.Epochs) == 0 {
 		return run, fault.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0",
 			storage.ErrNotExist, "no epoch has a finished rollout")

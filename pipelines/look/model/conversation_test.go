@@ -101,7 +101,7 @@ func TestConversationTree(t *testing.T) {
 		"[5] user",
 		"[6] assistant  (1 token, finish -, call 0, prefix break: tokens, trains if curate keeps it)",
 		"    [3] system  (a conversation of its own: sub-agent helper)",
-		"    [4] assistant  (0 tokens, finish -, call 1 of helper, does not train: its call is not to the target: helper)",
+		"    [4] assistant  (no token ids, finish -, call 1 of helper, does not train: its call is not to the target: helper)",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

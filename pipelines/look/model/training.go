@@ -68,7 +68,11 @@ func (c *Conversation) Notes(i int) (notes []string) {
 	if !m.Sampled {
 		return notes
 	}
-	notes = append(notes, plural.Of(len(m.TokenIDs), "token"))
+	if n := cmp.Or(len(m.TokenIDs), len(m.Logprobs)); n > 0 {
+		notes = append(notes, plural.Of(n, "token"))
+	} else {
+		notes = append(notes, "no token ids")
+	}
 	sum, valid := 0.0, 0
 	for _, l := range m.Logprobs {
 		if !NoLogprob(l) {

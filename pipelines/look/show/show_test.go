@@ -177,6 +177,23 @@ func TestSummaryFitsScreen(t *testing.T) {
 	}
 }
 
+// TestSampledTokensUnknown checks that tokens of answers without logprobs, which nobody counted, are not 0.
+func TestSampledTokensUnknown(t *testing.T) {
+	for want, completion := range map[string]int32{"; sampled unknown": 5, "; sampled mean 0, 0 to 0": 0} {
+		root := filepath.Join(t.TempDir(), "rollout")
+		looktest.Write(t, root, manifest.Spec{Stage: "rollout", Kind: schema.KindTrajectories},
+			[][]formats.Trajectory{{{TrajectoryID: "a", Example: "{}", Status: "ok", PromptTokens: 7, CompletionTokens: completion}}}, -1)
+		v, err := Show(t.Context(), root, Options{Rows: 5, Summary: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := v.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "prompt mean 7, 7 to 7"+want) {
+			t.Errorf("%v\n%s", err, b.String())
+		}
+	}
+}
+
 // TestWhereReadsLightColumns checks that rows are chosen without their payload, and
 // that all columns of those chosen can be had.
 func TestWhereReadsLightColumns(t *testing.T) {

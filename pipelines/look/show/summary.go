@@ -100,7 +100,7 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 	}
 	base, err := d.OpenBase(ctx)
 	if err == nil {
-		columns = append(columns, "prompt_tokens", "sampled_tokens")
+		columns = append(columns, "prompt_tokens", "completion_tokens", "sampled_tokens")
 	} else if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -115,7 +115,9 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 		}
 		if base != nil {
 			s.Prompt.add(float64(r.PromptTokens))
-			s.Sampled.add(float64(r.SampledTokens))
+			if r.SampledTokens > 0 || r.CompletionTokens == 0 { // otherwise there are no logprobs to count
+				s.Sampled.add(float64(r.SampledTokens))
+			}
 		}
 		if r.Advantage != nil {
 			s.Advantage.add(*r.Advantage)

@@ -59,7 +59,11 @@ func (v View) summary(p *text.Layout) {
 		}
 	}
 	if s.Prompt.Max+s.Sampled.Max > 0 {
-		p.Field("tokens", "prompt %s; sampled %s", s.Prompt, s.Sampled)
+		sampled := "unknown"
+		if s.Sampled.Count > 0 {
+			sampled = s.Sampled.String()
+		}
+		p.Field("tokens", "prompt %s; sampled %s", s.Prompt, sampled)
 	}
 	v.rewards(p)
 	for i, in := range m.Inputs {
