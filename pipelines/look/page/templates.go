@@ -53,11 +53,11 @@ func Link(elements ...any) string {
 	return b.String()
 }
 
-// WithQuery returns a path with a query of names and values; values that are "" are left out.
+// WithQuery returns a path with a query of names and values; values that are "" or the number 0 are left out.
 func WithQuery(path string, pairs ...any) string {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := fmt.Sprint(pairs[i+1]); v != "" {
+		if v := fmt.Sprint(pairs[i+1]); v != "" && pairs[i+1] != 0 {
 			values.Set(fmt.Sprint(pairs[i]), v)
 		}
 	}

@@ -41,14 +41,6 @@ func otherText(r *http.Request, path string, pairs ...any) string {
 	return listed(r, path, pairs...)
 }
 
-// zero returns a number for a query, "" for 0.
-func zero(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 // listState are the parameters of a list, besides its facets, that pages of its rows pass on.
 var listState = []string{"sort", "where", "page"}
 

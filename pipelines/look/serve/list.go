@@ -142,14 +142,13 @@ func (m *listModel) read(values url.Values) error {
 
 // url returns the URL of the list with another query.
 func (m *listModel) url(q query.Query) string {
-	number := ""
-	if q.Page > 1 {
-		number = strconv.Itoa(q.Page)
+	if q.Page == 1 {
+		q.Page = 0
 	}
 	if m.Problem != "" { // the next list is one that can be shown
 		q.Where = ""
 	}
-	pairs := []any{"where", q.Where, "sort", q.Order, "page", number}
+	pairs := []any{"where", q.Where, "sort", q.Order, "page", q.Page}
 	for name, value := range q.Choices {
 		pairs = append(pairs, name, value)
 	}

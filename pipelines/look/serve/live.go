@@ -97,7 +97,7 @@ func (s *Server) liveDataset(r *http.Request) (*catalogue.Entry, error) {
 
 // URL returns the address of the page with another filter.
 func (m *liveModel) URL(class, stop string, number int) string {
-	return page.WithQuery(page.Link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(number))
+	return page.WithQuery(page.Link("d", m.Key, "live"), "class", class, "stop", stop, "page", number)
 }
 
 // fill adds what the journal holds.

@@ -56,7 +56,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n),
 		Trail: append(s.trailOf(v.Entry),
 			Crumb{"trajectory " + t.TrajectoryID,
-				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
+				v.url(r, v.t.Is.Row, "from", pageOf(t, n)) + fmt.Sprintf("#m%d", n)})},
 		Message: p.Message(model.Place{Number: n, After: n - 1}), PromptIDs: len(raw.PromptDeltaIDs),
 		Plain: plain, PlainURL: otherText(r, page.Link("d", v.Key, "t", t.TrajectoryID, "message", n))}
 	if n > 0 {
@@ -69,10 +69,10 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 	if raw.Sampled {
 		m.Tokens = page.TokensOf(v.c, n, from, wholeTokens)
 		if from > 0 {
-			m.Earlier = self(n, "from", zero(max(0, from-wholeTokens))) + "#tokens"
+			m.Earlier = self(n, "from", max(0, from-wholeTokens)) + "#tokens"
 		}
 		if m.Tokens.Left() > 0 {
-			m.More = self(n, "from", zero(from+wholeTokens)) + "#tokens"
+			m.More = self(n, "from", from+wholeTokens) + "#tokens"
 		}
 	}
 	return m, nil

@@ -82,7 +82,7 @@ func (g *grouping) side(m *groupModel) error {
 		}
 	}
 	if more {
-		m.MoreURL = listed(g.r, page.Link("d", g.key, "g", g.id), "a", a, "b", b, "first", zero(first), "from", from+steps)
+		m.MoreURL = listed(g.r, page.Link("d", g.key, "g", g.id), "a", a, "b", b, "first", first, "from", from+steps)
 	}
 	return nil
 }

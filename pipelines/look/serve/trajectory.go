@@ -63,7 +63,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	if m.Tokens {
 		m.TokensURL = v.url(r, self)
 	}
-	m.PlainURL = otherText(r, page.Link("d", v.Key, "t", t.TrajectoryID), "tokens", r.FormValue("tokens"), "from", zero(from))
+	m.PlainURL = otherText(r, page.Link("d", v.Key, "t", t.TrajectoryID), "tokens", r.FormValue("tokens"), "from", from)
 	if err := m.tracebacks(r, v); err != nil {
 		return nil, err
 	}
@@ -76,11 +76,8 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	t, self := &v.t.Trajectory, v.t.Is.Row
 	places := model.Places(t)
-	tokens := ""
-	if m.Tokens {
-		tokens = "1"
-	}
-	url := func(at int) string { return v.url(r, self, "tokens", tokens, "from", zero(at-at%pageMessages)) }
+	tokens := r.FormValue("tokens")
+	url := func(at int) string { return v.url(r, self, "tokens", tokens, "from", at-at%pageMessages) }
 	m.Branches = page.BranchesOf(t, places, func(at int) string { return fmt.Sprintf("%s#m%d", url(at), places[at].Number) })
 	m.From = min(from-from%pageMessages, len(places))
 	end := min(m.From+pageMessages, len(places))
