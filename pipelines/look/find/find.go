@@ -126,28 +126,23 @@ func comparePaths(a, b string) int {
 }
 
 // Follow adds the datasets from which those found were made, directly or
-// indirectly, wherever they are.
+// indirectly, wherever they are. A missing or changed one is added to Problems.
 func (g *Found) Follow(ctx context.Context) {
 	for i := 0; i < len(g.Datasets); i++ { // the list grows in the loop
-		g.upstream(ctx, g.Datasets[i])
+		d := g.Datasets[i]
+		for _, ref := range d.Inputs {
+			if !hasTrajectories(ref) || g.Has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
+				continue
+			}
+			in, err := d.OpenRef(ctx, ref)
+			if err != nil {
+				g.Problems = append(g.Problems, err.Error())
+				continue
+			}
+			g.Datasets = append(g.Datasets, in)
+		}
 	}
 	g.sort()
-}
-
-// upstream adds the datasets from which a dataset was made. A missing or changed
-// dataset is added to Problems and does not end the search.
-func (g *Found) upstream(ctx context.Context, d *dataset.Dataset) {
-	for _, ref := range d.Inputs {
-		if !hasTrajectories(ref) || g.Has(func(o *dataset.Dataset) bool { return o.Is(&ref) }) {
-			continue
-		}
-		in, err := d.OpenRef(ctx, ref)
-		if err != nil {
-			g.Problems = append(g.Problems, err.Error())
-			continue
-		}
-		g.Datasets = append(g.Datasets, in)
-	}
 }
 
 // hasTrajectories reports whether an input has trajectories that are in the

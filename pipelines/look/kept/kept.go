@@ -16,7 +16,7 @@ type Values[T any] struct {
 	by   map[string]*value[T]
 	uses int64
 
-	// Dropped is called, if it is not nil, with what was made and is not or no longer kept.
+	// Dropped is called with what was made and is not or no longer kept.
 	Dropped func(T)
 }
 
@@ -26,7 +26,9 @@ type value[T any] struct {
 }
 
 // New returns an empty store of at most so many values.
-func New[T any](most int) *Values[T] { return &Values[T]{most: most, by: map[string]*value[T]{}} }
+func New[T any](most int) *Values[T] {
+	return &Values[T]{most: most, by: map[string]*value[T]{}, Dropped: func(T) {}}
+}
 
 // Of returns the value of a name, made if there is none. An error is not kept.
 func (k *Values[T]) Of(name string, make func() (T, error)) (T, error) {
@@ -54,19 +56,13 @@ func (k *Values[T]) use(name string, made *value[T]) *value[T] {
 		last := slices.MinFunc(slices.Collect(maps.Keys(k.by)), func(a, b string) int {
 			return cmp.Compare(k.by[a].used, k.by[b].used)
 		})
-		k.drop(k.by[last])
+		k.Dropped(k.by[last].is)
 		delete(k.by, last)
 	}
 	if made != nil && v != made {
-		k.drop(made)
+		k.Dropped(made.is)
 	}
 	return v
-}
-
-func (k *Values[T]) drop(v *value[T]) {
-	if k.Dropped != nil {
-		k.Dropped(v.is)
-	}
 }
 
 // Each calls f with the values.

@@ -150,8 +150,10 @@ func conversation(ctx context.Context, s *joined.Source, row int64, decided map[
 		return nil, err
 	}
 	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns, NoReward: cmp.Or(is.Failure, is.NoAdvantage)}
-	if c.t, err = oneRow(ctx, s, row); err != nil {
-		return nil, err
+	for c.t, err = range s.Each(ctx, dataset.Range{First: row, Rows: 1}, joined.Whole) {
+		if err != nil {
+			return nil, err
+		}
 	}
 	if s.Rows.Kind == schema.KindGroups {
 		c.Group = &Grouped{Appearance: c.Appearance, GroupID: c.t.Group(), Reward: c.t.Reward,

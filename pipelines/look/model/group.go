@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/excerpt"
 	"github.com/rollmill/rollmill/formats/outcomes"
@@ -123,13 +121,6 @@ func membersOf(ctx context.Context, uri, id string) (s *joined.Source, rows []in
 		hint = "its groups are " + strings.Join(some, ", ") + ", ..."
 	}
 	return nil, nil, fault.Invalid(s.Rows.URI(), hint, nil, "it has no group %q", id)
-}
-
-// oneRow reads one joined row.
-func oneRow(ctx context.Context, s *joined.Source, row int64) (t *formats.Trajectory, err error) {
-	for t, err = range s.Each(ctx, dataset.Range{First: row, Rows: 1}, joined.Whole) {
-	}
-	return t, err
 }
 
 func rewardsOf(members []Peer) (out []float64) {

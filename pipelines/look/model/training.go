@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/plural"
@@ -180,13 +181,7 @@ func (c *Conversation) Facts() []Fact {
 	if c.Decision != nil {
 		facts = append(facts, Fact{"rules", text.Name(strings.Join(c.Decision.Rules, ", "))})
 	}
-	known := facts[:0]
-	for _, f := range facts {
-		if f.Value != "" {
-			known = append(known, f)
-		}
-	}
-	return known
+	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Value == "" })
 }
 
 func orNone(v *float64, why string) string {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -40,8 +41,9 @@ func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
 // Records reads rows whole, adjacent ones together. Rows ascend.
 func (x *Index) Records(ctx context.Context, rows []uint32) ([]Record, error) {
 	out := make([]Record, 0, len(rows))
+	from := joined.Source{Rows: cmp.Or(x.From.Scores, x.From.Members, x.From.Base), Base: x.From.Base} // thin rows have the rewards
 	for near := range Near(rows, 1) {
-		for t, err := range x.joined().Each(ctx, RangeOf(near), joined.Whole) {
+		for t, err := range from.Each(ctx, RangeOf(near), joined.Whole) {
 			if err != nil {
 				return nil, err
 			}
@@ -50,18 +52,6 @@ func (x *Index) Records(ctx context.Context, rows []uint32) ([]Record, error) {
 		}
 	}
 	return out, x.details(ctx, out)
-}
-
-// joined returns the dataset whose thin rows have the rewards.
-func (x *Index) joined() *joined.Source {
-	s := &joined.Source{Rows: x.From.Base, Base: x.From.Base}
-	switch {
-	case x.From.Scores != nil:
-		s.Rows = x.From.Scores
-	case x.From.Members != nil:
-		s.Rows = x.From.Members
-	}
-	return s
 }
 
 // join sets what groups say of a trajectory, which the index has.

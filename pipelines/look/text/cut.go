@@ -119,13 +119,12 @@ func Cell(text string) string { return excerpt.Start(Line(text), cellWidth) }
 
 // Because returns a class and a text as the end of a sentence, "" without both.
 func Because(class, reason string) string {
-	switch {
-	case class == "" && reason == "":
-		return ""
-	case class == "":
-		return ": " + OneLine(reason)
-	case reason == "":
-		return ", " + Line(class)
+	end := ""
+	if class != "" {
+		end = ", " + Line(class)
 	}
-	return ", " + Line(class) + ": " + OneLine(reason)
+	if reason != "" {
+		end += ": " + OneLine(reason)
+	}
+	return end
 }
