@@ -32,21 +32,9 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 		m.head("kept", "kept", false)
 		m.head("dropped", "dropped", false)
 	}
-	if m.Problem != "" {
-		return m, nil
-	}
-	var first []uint32 // members, which have the same question as the others
-	for _, n := range m.Page.Items {
-		first = append(first, x.First(n))
-	}
-	texts, err := m.firstTexts(r, x, first)
-	if err != nil {
-		return nil, err
-	}
-	for i, n := range m.Page.Items {
-		m.Add(r, n, groupCells(m.Key, x, n, texts[first[i]].question))
-	}
-	return m, nil
+	return m, m.fill(r, x, x.First, func(n uint32, texts firsts) []listCell { // all members have the same question
+		return groupCells(m.Key, x, n, texts.question)
+	})
 }
 
 func groupCells(key string, x *query.Index, number uint32, question string) []listCell {
@@ -86,17 +74,9 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	}
 	m.head("group", "group_id", true)
 	m.head("generation", "generation", false)
-	if m.Problem != "" {
-		return m, nil
-	}
-	texts, err := m.firstTexts(r, x, m.Page.Items)
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range m.Page.Items {
-		m.Add(r, row, trajectoryCells(m.Key, x, x.At(row), texts[row]))
-	}
-	return m, nil
+	return m, m.fill(r, x, func(row uint32) uint32 { return row }, func(row uint32, texts firsts) []listCell {
+		return trajectoryCells(m.Key, x, x.At(row), texts)
+	})
 }
 
 func trajectoryCells(key string, x *query.Index, t query.Trajectory, texts firsts) []listCell {
@@ -126,6 +106,25 @@ const firstBytes = 120
 
 // firsts are the beginnings of the texts of a row.
 type firsts struct{ question, answer string }
+
+// fill adds the rows of the page, each with the texts of its first trajectory. The first cell is a
+// link that passes on the state of the list.
+func (m *listModel) fill(r *http.Request, x *query.Index, first func(uint32) uint32, cells func(uint32, firsts) []listCell) error {
+	if m.Problem != "" {
+		return nil
+	}
+	var rows []uint32
+	for _, number := range m.Page.Items {
+		rows = append(rows, first(number))
+	}
+	texts, err := m.firstTexts(r, x, rows)
+	for i, number := range m.Page.Items {
+		row := listRow{number, cells(number, texts[rows[i]])}
+		row.Cells[0].URL = listed(r, row.Cells[0].URL)
+		m.Rows = append(m.Rows, row)
+	}
+	return err
+}
 
 // firstTexts returns the beginnings of the texts of rows. They are not in the index: the
 // page comes without them, and its script asks for it again with them.

@@ -29,14 +29,13 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, given string) {
 		return
 	}
 	w.Header().Set("Refresh", "0;url="+to) // a request of this page has the cookie; a redirect would not
-	if err := s.render(w, "enter", http.StatusOK, enterModel{Frame{Title: "Rollmill"}, to}); err != nil {
+	model := struct {
+		Frame
+		To string
+	}{Frame{Title: "Rollmill"}, to}
+	if err := s.render(w, "enter", http.StatusOK, model); err != nil {
 		s.fail(w, r, err)
 	}
-}
-
-type enterModel struct {
-	Frame
-	To string
 }
 
 // elsewhereBegan reports whether another site led the browser here, by a link in a mail or

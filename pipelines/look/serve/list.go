@@ -115,12 +115,6 @@ func (s *Server) listOf(r *http.Request, what string, list func(*query.Index) qu
 	return m, x, m.show(r.Context(), in)
 }
 
-// Add adds a row, whose first cell is a link that passes on the state of the list.
-func (m *listModel) Add(r *http.Request, number uint32, cells []listCell) {
-	cells[0].URL = listed(r, cells[0].URL)
-	m.Rows = append(m.Rows, listRow{number, cells})
-}
-
 // read reads the parameters of a list.
 func (m *listModel) read(values url.Values) error {
 	m.Query = query.Query{Where: strings.TrimSpace(values.Get("where")), Order: query.OrderOf(values.Get("sort")),
