@@ -99,8 +99,7 @@ func (d *Difference) sums() {
 	changes.End()
 	d.ChangeStdErr = changes.Err()
 	n := float64(len(d.Points))
-	a, b, moved = a/n, b/n, moved/n
-	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
+	d.MeanA, d.MeanB, d.MeanMovement = new(a/n), new(b/n), new(moved/n)
 	if rho := ranks.Spearman(as, bs); !math.IsNaN(rho) {
 		d.Spearman = &rho
 	}

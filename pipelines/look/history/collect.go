@@ -145,8 +145,7 @@ func (e *Epoch) readEcho(ctx context.Context, dir string) error {
 		return err
 	}
 	if n := d.Facts["rewards.trainer.scored"]; n > 0 {
-		apart := d.Facts["rewards.trainer.sum"] / n
-		e.Apart = &apart
+		e.Apart = new(d.Facts["rewards.trainer.sum"] / n)
 	}
 	return nil
 }
@@ -310,8 +309,7 @@ func (s *summary) Add(status string, reward *float64, named []formats.NamedRewar
 func (s *summary) sample() *Sample {
 	out := &Sample{Trajectories: s.rows, Groups: s.groups, Examples: s.groups, Scored: s.total.n, Failed: s.failed}
 	if s.total.n > 0 {
-		mean := s.total.sum / float64(s.total.n)
-		out.Mean, out.Min, out.Max, out.StdErr = &mean, &s.min, &s.max, s.total.errors.Err()
+		out.Mean, out.Min, out.Max, out.StdErr = new(s.total.sum/float64(s.total.n)), &s.min, &s.max, s.total.errors.Err()
 	}
 	for name, m := range s.named {
 		if out.Rewards == nil {

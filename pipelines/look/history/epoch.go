@@ -63,8 +63,7 @@ func scored(m *manifest.Manifest) *Sample {
 	n := m.Counts["scored"]
 	s := &Sample{Scored: n, Failed: m.Counts["failed"], Trajectories: n + m.Counts["unscored"] + m.Counts["failed"]}
 	if n > 0 {
-		mean := m.Facts["reward_sum"] / float64(n)
-		s.Mean = &mean
+		s.Mean = new(m.Facts["reward_sum"] / float64(n))
 	}
 	return s
 }

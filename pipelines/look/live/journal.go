@@ -76,14 +76,6 @@ type totals struct {
 	Facts                            map[string]float64 // of calls, by model
 }
 
-// shard returns the totals of a shard.
-func (j *journalled) shard(n int) *totals {
-	if j.shards[n] == nil {
-		j.shards[n] = &totals{Classes: map[string]int64{}, Stops: map[string]int64{}, Facts: map[string]float64{}}
-	}
-	return j.shards[n]
-}
-
 // Totals returns what all shards add up to.
 func (j *journalled) Totals() totals {
 	all := totals{Classes: map[string]int64{}, Stops: map[string]int64{}}
@@ -165,7 +157,11 @@ func (j *journalled) finish(shard int, m *manifest.Manifest) {
 // add adds an attempt. One that was made again replaces the earlier one; what that
 // cost still counts.
 func (j *journalled) add(a *Attempt) {
-	t := j.shard(a.segment.Shard)
+	t := j.shards[a.segment.Shard]
+	if t == nil {
+		t = &totals{Classes: map[string]int64{}, Stops: map[string]int64{}, Facts: map[string]float64{}}
+		j.shards[a.segment.Shard] = t
+	}
 	t.Prompt += int64(a.PromptTokens)
 	t.Completion += int64(a.CompletionTokens)
 	row := formats.Trajectory{Status: a.Status, Attempts: a.Attempts, Diverged: a.Diverged, Calls: a.Calls}
@@ -192,31 +188,30 @@ const window = time.Minute
 // Tiles returns how far a rollout is, how fast it is, and what it used.
 func (j *Journal) Tiles(table history.Prices, now time.Time) []history.Tile {
 	t := j.Totals()
-	rows, failed, prompt, completion := t.Rows, t.Failed, t.Prompt, t.Completion
 	total, all := int64(0), len(j.expected) == j.under.Shards
 	for _, n := range j.expected {
 		total += n
 		all = all && n > 0
 	}
-	out := []history.Tile{{Name: "Finished", Value: text.Thousands(rows)}}
+	out := []history.Tile{{Name: "Finished", Value: text.Thousands(t.Rows)}}
 	if all && total > 0 {
-		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(rows)/float64(total), text.Thousands(total))
+		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(t.Rows)/float64(total), text.Thousands(total))
 	}
 	rate, overall := j.rates(now)
 	out = append(out, history.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60),
 		Note: fmt.Sprintf("in the last minute; %.1f on the whole", overall*60)})
-	if all && total > rows && rate > 0 {
-		left := time.Duration(float64(total-rows) / rate * float64(time.Second))
+	if all && total > t.Rows && rate > 0 {
+		left := time.Duration(float64(total-t.Rows) / rate * float64(time.Second))
 		out = append(out, history.Tile{Name: "Time left", Value: left.Round(time.Second).String(),
 			Note: "at the last minute's rate"})
 	}
 	share := ""
-	if rows > 0 {
-		share = fmt.Sprintf("%.1f %%", 100*float64(failed)/float64(rows))
+	if t.Rows > 0 {
+		share = fmt.Sprintf("%.1f %%", 100*float64(t.Failed)/float64(t.Rows))
 	}
-	out = append(out, history.Tile{Name: "Failed", Value: text.Thousands(failed), Note: share},
-		history.Tile{Name: "Tokens", Value: text.Thousands(prompt + completion),
-			Note: fmt.Sprintf("%s prompt, %s completion", text.Thousands(prompt), text.Thousands(completion))})
+	out = append(out, history.Tile{Name: "Failed", Value: text.Thousands(t.Failed), Note: share},
+		history.Tile{Name: "Tokens", Value: text.Thousands(t.Prompt + t.Completion),
+			Note: fmt.Sprintf("%s prompt, %s completion", text.Thousands(t.Prompt), text.Thousands(t.Completion))})
 	var parts []prices.Facts
 	for _, shard := range j.shards {
 		parts = append(parts, prices.Facts{"rollout": shard.Facts})

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -93,10 +94,7 @@ func BranchOf(t *formats.Trajectory, at Place) string {
 	i, m := at.Number, &t.Messages[at.Number]
 	switch {
 	case m.Branch != "":
-		why, known := branchNames[m.Branch]
-		if !known {
-			why = text.Name(m.Branch)
-		}
+		why := cmp.Or(branchNames[m.Branch], text.Name(m.Branch))
 		if m.Parent < 0 {
 			return why + ", from its own beginning"
 		}

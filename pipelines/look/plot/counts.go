@@ -100,10 +100,8 @@ func Histograms(title, axis string, ink int, of map[int]*Counts) Figure {
 			for i, e := range shown {
 				p := t.plot()
 				p.X.Label.Text, p.Y.Label.Text = fmt.Sprintf("%s, epoch %d", axis, e), "trajectories"
-				if i == 0 {
+				if p.Title.Text = " "; i == 0 {
 					p.Title.Text = excerpt.Start(title, 30)
-				} else {
-					p.Title.Text = " "
 				}
 				if err := of[e].bars(p, t, ink, low, high); err != nil {
 					return nil, err

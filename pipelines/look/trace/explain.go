@@ -80,12 +80,10 @@ func Explain(ctx context.Context, uri, id string) (*Trace, error) {
 	}
 	s := &Trace{}
 	for _, d := range sets.Datasets {
-		row, ok := at.Rows[d]
-		if !ok {
-			continue
-		}
-		if err := s.add(ctx, d, at.ID, row); err != nil {
-			return nil, err
+		if row, has := at.Rows[d]; has {
+			if err := s.add(ctx, d, at.ID, row); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if s.Rollout != nil && len(s.Curated) > 0 {
