@@ -14,10 +14,6 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
-// columns are those that are read of both datasets.
-var columns = []string{"trajectory_id", "example_id", "epoch", "generation", "reward", "rewards.name", "rewards.value", "rewards.failure",
-	"failure", "signals.message", "signals.component", "signals.value", "group_id", "advantage", "no_advantage"}
-
 // value returns a row's reward, of groups its advantage, or nil and the reason.
 func value(r *query.Row, name string) (*float64, string) {
 	if name == "" && r.GroupID != "" {
@@ -48,9 +44,10 @@ func openScores(ctx context.Context, uri string, other ...schema.Kind) (*dataset
 
 // read reads both datasets row by row, a group at a time.
 func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOptions) error {
-	columns := columns
+	columns := []string{"trajectory_id", "example_id", "epoch", "generation", "reward", "rewards.name", "rewards.value", "rewards.failure",
+		"failure", "signals.message", "signals.component", "signals.value", "group_id", "advantage", "no_advantage"}
 	if o.Movers > 0 {
-		columns = append(slices.Clone(columns), "rewards.reason") // long, such as what a test printed
+		columns = append(columns, "rewards.reason") // long, such as what a test printed
 	}
 	next, stop := iter.Pull2(query.Rows(ctx, b, query.Query{}, columns...))
 	defer stop()

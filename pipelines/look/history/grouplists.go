@@ -34,15 +34,6 @@ const (
 	MaxMembers = 32 // of a group that are shown
 )
 
-// Add offers a group to a list.
-func (l *GroupList) Add(g *ShownGroup) {
-	at, _ := slices.BinarySearchFunc(l.Groups, g, l.before)
-	if at < maxGroups {
-		l.Groups = slices.Insert(l.Groups, at, g)
-		l.Groups = l.Groups[:min(len(l.Groups), maxGroups)]
-	}
-}
-
 func NewLists() []*GroupList {
 	mean := func(a, b *ShownGroup) int { return cmp.Compare(*a.Mean, *b.Mean) }
 	id := func(a, b *ShownGroup) int { return cmp.Compare(a.GroupID, b.GroupID) }
@@ -59,8 +50,10 @@ func Offer(lists []*GroupList, g *formats.GroupStats) {
 		return
 	}
 	for i, l := range lists {
-		if i < 2 || *g.StdPop > 0 {
-			l.Add(&ShownGroup{GroupStats: *g})
+		shown := &ShownGroup{GroupStats: *g}
+		if at, _ := slices.BinarySearchFunc(l.Groups, shown, l.before); at < maxGroups && (i < 2 || *g.StdPop > 0) {
+			l.Groups = slices.Insert(l.Groups, at, shown)
+			l.Groups = l.Groups[:min(len(l.Groups), maxGroups)]
 		}
 	}
 }

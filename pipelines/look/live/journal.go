@@ -262,7 +262,7 @@ func (j *Journal) Members(group, id string) ([]*Attempt, *seal.Underway, error) 
 	if id != "" {
 		at, has := j.at[id]
 		if !has {
-			return nil, nil, absent("no trajectory %q in the journal", id)
+			return nil, nil, fault.Invalid("", "", storage.ErrNotExist, "no trajectory %q in the journal", id)
 		}
 		out = append(out, j.Attempts[at])
 		group = out[0].Group()
@@ -273,7 +273,7 @@ func (j *Journal) Members(group, id string) ([]*Attempt, *seal.Underway, error) 
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, absent("no trajectory of group %q in the journal", group)
+		return nil, nil, fault.Invalid("", "", storage.ErrNotExist, "no trajectory of group %q in the journal", group)
 	}
 	slices.SortFunc(out, func(a, b *Attempt) int { return int(a.Generation) - int(b.Generation) })
 	return out, j.under, nil
@@ -322,9 +322,4 @@ func (j *Journal) Each(ctx context.Context) iter.Seq2[*formats.Trajectory, error
 			}
 		}
 	}
-}
-
-// absent is the error about what a journal does not have.
-func absent(format string, args ...any) error {
-	return fault.Invalid("", "", storage.ErrNotExist, format, args...)
 }

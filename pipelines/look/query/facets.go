@@ -24,8 +24,7 @@ type FacetValue struct {
 
 // facet counts one column.
 type facet struct {
-	name   string
-	chosen string
+	Facet
 	at     func(row uint32) uint32 // the code of its value
 	values []string                // by code
 	code   uint32                  // of the choice
@@ -113,16 +112,16 @@ const notThere = 1<<32 - 1
 func (x *Index) facets(q Query) []*facet {
 	var out []*facet
 	for i, n := range []*words{&x.status, &x.stop, &x.failure, &x.drop} {
-		out = append(out, &facet{name: facetNames[i], at: n.at, values: n.values})
+		out = append(out, &facet{Facet: Facet{Name: facetNames[i]}, at: n.at, values: n.values})
 	}
 	for _, c := range x.components[:min(len(x.components), maxFacets)] {
 		at := func(row uint32) uint32 { return c.bandOf(c.values[row]) }
-		out = append(out, &facet{name: ComponentColumn(c.name), at: at, values: c.bands})
+		out = append(out, &facet{Facet: Facet{Name: ComponentColumn(c.name)}, at: at, values: c.bands})
 	}
 	for _, f := range out {
-		f.chosen = q.Choices[f.name]
+		f.Chosen = q.Choices[f.Name]
 		f.counts, f.seen, f.code = make([]int, len(f.values)), make([]uint32, len(f.values)), notThere
-		if i := slices.Index(f.values, f.chosen); i >= 0 {
+		if i := slices.Index(f.values, f.Chosen); i >= 0 {
 			f.code = uint32(i)
 		}
 	}
@@ -130,7 +129,7 @@ func (x *Index) facets(q Query) []*facet {
 }
 
 // refuses reports whether the choice leaves a row out.
-func (f *facet) refuses(row uint32) bool { return f.chosen != "" && f.at(row) != f.code }
+func (f *facet) refuses(row uint32) bool { return f.Chosen != "" && f.at(row) != f.code }
 
 // only returns the facet that leaves a row out, nil for none; ok is false if several do.
 func only(facets []*facet, row uint32) (f *facet, ok bool) {
@@ -187,16 +186,16 @@ func (f *facet) once(item, row uint32) {
 func listed(facets []*facet, all int) []Facet {
 	out := make([]Facet, len(facets))
 	for i, f := range facets {
-		out[i] = Facet{Name: f.name, Chosen: f.chosen}
+		out[i] = f.Facet
 		for code, n := range f.counts {
-			if v := f.values[code]; v != "" && (n > 0 || v == f.chosen) {
+			if v := f.values[code]; v != "" && (n > 0 || v == f.Chosen) {
 				out[i].Values = append(out[i].Values, FacetValue{v, n})
 			}
 		}
-		if v := out[i].Values; len(v) == 1 && v[0].Count == all && f.chosen == "" {
+		if v := out[i].Values; len(v) == 1 && v[0].Count == all && f.Chosen == "" {
 			out[i].Values = nil
 		}
-		if strings.HasPrefix(f.name, componentPrefix) {
+		if strings.HasPrefix(f.Name, componentPrefix) {
 			continue // in the order of the numbers
 		}
 		slices.SortFunc(out[i].Values, func(a, b FacetValue) int {

@@ -34,11 +34,8 @@ type List struct {
 	members func(i uint32) []uint32 // rows
 }
 
-// ofRows and ofGroups name lists, in errors and among the orders that are remembered.
-const (
-	ofRows   = "trajectories"
-	ofGroups = "groups"
-)
+// ofRows names the list of rows, in errors and among the orders that are remembered.
+const ofRows = "trajectories"
 
 // Trajectories returns the list of the trajectories.
 func (x *Index) Trajectories() List {
@@ -50,7 +47,7 @@ func (x *Index) Trajectories() List {
 
 // GroupList returns the list of the groups.
 func (x *Index) GroupList() List {
-	return List{x, ofGroups, uint32(x.Groups()), GroupRow{}, x.groupFiller, x.groupColumn, x.GroupID, x.membersOf}
+	return List{x, "groups", uint32(x.Groups()), GroupRow{}, x.groupFiller, x.groupColumn, x.GroupID, x.membersOf}
 }
 
 // choose returns an order, what a query chooses of it, and the facets.
