@@ -41,6 +41,9 @@ func TestHelpFitsOneScreen(t *testing.T) {
 	for _, cmd := range app().Commands {
 		for _, c := range append(cmd.Parts, cmd) {
 			brief := check(strings.Fields(c.Name)...)
+			if text, _, _ := strings.Cut(brief, "\n\n  rollmill "); strings.HasSuffix(text, ":") {
+				t.Errorf("%s --help announces what only the whole help has: %s", c.Name, text)
+			}
 			_, full, _ := rollmill(t, append([]string{"help"}, strings.Fields(c.Name)...)...)
 			if c.Settings == nil {
 				continue

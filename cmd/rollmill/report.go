@@ -14,7 +14,11 @@ var reportCommand = cli.Command{
 	Heading: settings.LookHeading,
 	Usage:   "summarize a run by epoch: a table, a page to share, plots and history files",
 	About: `Reads the run's datasets and does not change them. Prints a table with advice on
-stdout, and writes:
+stdout, and writes a page to share, plots and files of figures into --out.
+
+  rollmill report runs/demo
+
+The files:
 
   report.html              figures, funnel, the best, worst and most uncertain groups,
                            findings and 200 sampled trajectories: one file of at most
@@ -28,9 +32,7 @@ With --funnel it prints instead what became of the examples and of the attempts,
 the rows that were submitted, with the reasons at each step, over all epochs.
 
 Each further score dataset of an epoch (score --as) has a column and a plot of its
-own, named after its folder.
-
-  rollmill report runs/demo`,
+own, named after its folder.`,
 	Args:        "ROOT",
 	ArgSettings: []string{"root"},
 	Scans:       true,
