@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -27,9 +28,17 @@ func (i *Source) Declare(d *plugin.Declarer) {
 	}
 }
 
-// DeclareGates declares the gates to ignore.
+// gates are those of all stages, and that of submit --echo.
+var gates = []string{"max-failure-rate", "missing-field", "min-groups", "max-flat-groups", "labels", "mismatch"}
+
+// DeclareGates declares the gates to ignore. A gate that an input has not may be named, as scripts do.
 func DeclareGates(d *plugin.Declarer, p *[]string) {
-	d.Strings(p, "accept-gate", "read the input even if the gate `NAME` refused it")
+	plugin.List(d, p, "accept-gate", "read the input even if the gate `NAME` refused it", func(name string) (string, error) {
+		if !slices.Contains(gates, name) {
+			return "", plugin.Badf(plugin.Nearest(name, gates, "gates: "+strings.Join(gates, ", ")), "there is no gate %q", name)
+		}
+		return name, nil
+	}).Choices = gates
 }
 
 const NameInput = "name the dataset to read: --in URI, --in - to read the URI from stdin, or --root and --epoch"
