@@ -8,6 +8,8 @@ import json
 import os
 import pathlib
 import socket
+import subprocess
+import sys
 import tempfile
 import unittest
 from typing import Any
@@ -21,6 +23,13 @@ from rollmill.tinker._train import before
 def row(advantage: float | None = 1.0, response: tuple[int, ...] = (4, 5, 6), mask: tuple[bool, ...] = (True, False, True), **changed: Any) -> dict[str, Any]:
     made = {"trajectory_id": "t", "sequence": 0, "prompt_ids": [1, 2, 3], "response_ids": list(response), "loss_mask": list(mask), "weight": 2.0}
     return {**made, "logprobs": [-0.5 if m else 0.0 for m in mask], "advantage": advantage, "advantages": None, **changed}
+
+
+class Missing(unittest.TestCase):
+    def test_a_missing_package_is_named(self) -> None:
+        code = "import sys; sys.modules['tinker'] = None; sys.argv[1:] = ['serve', '--base-model', 'm']; from rollmill.tinker import __main__ as m; m.main()"
+        end = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((end.returncode, end.stderr), (2, "rollmill.tinker: sampling, which needs tinker: pip install tinker\n"))
 
 
 class Saved(unittest.TestCase):

@@ -20,7 +20,10 @@ def main() -> None:
     if given.command == "serve":
         from ._serve import serve as run
 
-        run(given)
+        try:
+            run(given)
+        except ImportError as error:
+            parser.exit(2, f"rollmill.tinker: {error}\n")
     else:
         from ._train import main as train
 
