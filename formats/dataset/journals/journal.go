@@ -91,6 +91,10 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	j.mu.Unlock()
 	key := fmt.Sprintf("%s%08d-%s.parquet", j.Folder, n, manifest.ShortSum(data, 8))
 	if err := j.Bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes are there
+		if errors.Is(err, storage.ErrTemporary) { // whose hint says that finished work is kept, and these rows are not
+			return fault.Errorf(fault.Temporary, "run the same command again: it keeps what the journal has, and makes the rest again",
+				"journal: %w", err)
+		}
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.mu.Lock()
