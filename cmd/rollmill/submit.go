@@ -18,6 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/schema"
+	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/all"
@@ -227,6 +228,9 @@ func problems(s *cli.Session, r submit.Result) {
 	for _, f := range r.Stats.Files {
 		s.Say("%s", fileLine(f))
 	}
+	for _, line := range sequences.Texts(r.Stats.Balances()) {
+		s.Say("%s", line)
+	}
 	if len(r.Stats.Checks) > 0 {
 		s.Say("each row was checked for: %s", strings.Join(r.Stats.Checks, ", "))
 	}
@@ -273,9 +277,6 @@ func fileLine(f backends.FileStats) string {
 	}
 	if len(f.Skipped) > 0 && f.Unfit == "" {
 		text += "; skipped: " + terminal.Tally(f.Skipped)
-	}
-	if f.Sequences != nil && f.Unfit == "" {
-		text += "; " + f.Sequences.String()
 	}
 	return text
 }

@@ -2,6 +2,9 @@ package sequences
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -55,6 +58,18 @@ func Text(b receipts.Balance) string {
 		text += fmt.Sprintf("; %s repeat an earlier sequence", plural.Of(b.Shared, "prompt token"))
 	}
 	return text
+}
+
+// Texts returns a line for each balance: the names of the files that have it, and its text.
+func Texts(files map[string]receipts.Balance) (lines []string) {
+	names := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		names[Text(files[name])] = append(names[Text(files[name])], name)
+	}
+	for _, text := range slices.Sorted(maps.Keys(names)) {
+		lines = append(lines, strings.Join(names[text], ", ")+": "+text)
+	}
+	return lines
 }
 
 // shared returns how many tokens of the prompts of a trajectory's sequences

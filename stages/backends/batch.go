@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/receipts"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
@@ -60,6 +61,20 @@ func (s *BatchStats) AddGroup(rows []formats.Trajectory) {
 	for i := range rows {
 		s.Tokens += int64(rows[i].SampledTokens)
 	}
+}
+
+// Balances returns the balance of each file of sequences; nil without one.
+func (s *BatchStats) Balances() (out map[string]receipts.Balance) {
+	for _, f := range s.Files {
+		if f.Sequences == nil || f.Unfit != "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]receipts.Balance{}
+		}
+		out[f.Name] = f.Sequences.Balance()
+	}
+	return out
 }
 
 // FileStats counts the content of one file of a batch.

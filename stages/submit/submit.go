@@ -386,20 +386,11 @@ func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *receipts
 		Curated: in.Curated, CuratedDigest: in.Digest,
 		Trajectories: in.Stats.Trajectories, Groups: in.Stats.Groups, Tokens: in.Stats.Tokens,
 		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps,
-		Files:   out.Files,
+		Files: out.Files, Sequences: in.Stats.Balances(),
 		Message: out.Message, StartedAt: in.CreatedAt.UTC(), Target: &s.target, Ledger: s.LedgerURI, Resubmit: in.Resubmit,
 	}
 	if in.Stats.Redacted != nil {
 		r.Redacted = in.Stats.Redacted.Found
-	}
-	for _, f := range in.Stats.Files {
-		if f.Sequences == nil || f.Unfit != "" {
-			continue
-		}
-		if r.Sequences == nil {
-			r.Sequences = map[string]receipts.Balance{}
-		}
-		r.Sequences[f.Name] = f.Sequences.Balance()
 	}
 	for _, note := range in.Stats.Notes {
 		if r.Message != "" {

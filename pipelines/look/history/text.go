@@ -67,14 +67,14 @@ func (e Epoch) Line() string {
 		cell(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), e.Total())
 }
 
-// Handed returns a line for each file of sequences that was submitted: whether all
-// sampled tokens are in it. Another is about what the trainer gave back.
+// Handed returns a line for the files of sequences that were submitted: whether all
+// sampled tokens are in them. Another is about what the trainer gave back.
 func (e Epoch) Handed() (lines []string) {
 	if e.Receipt == nil {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Receipt.Sequences)) {
-		lines = append(lines, fmt.Sprintf("epoch %d, %s: %s", e.Epoch, name, sequences.Text(e.Receipt.Sequences[name])))
+	for _, line := range sequences.Texts(e.Receipt.Sequences) {
+		lines = append(lines, fmt.Sprintf("epoch %d, %s", e.Epoch, line))
 	}
 	if e.Apart != nil {
 		lines = append(lines, fmt.Sprintf("epoch %d: the trainer's log probabilities are %+.2g nats above the engine's; where, "+

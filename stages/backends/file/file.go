@@ -395,16 +395,16 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 func (t *Trainer) outcome(m *manifest, s backends.Submission) backends.Outcome {
 	out := backends.Outcome{State: receipts.JobCompleted, Policy: s.Before.Policy, Metrics: map[string]float64{}}
 	var notes []string
+	handed := map[string]receipts.Balance{}
 	for _, f := range m.Files {
 		out.Files = append(out.Files, t.place.FileURI(f.Name))
 		out.Metrics[f.Name] = float64(f.Rows)
-		note := fmt.Sprintf("%s %d rows", f.Name, f.Rows)
+		notes = append(notes, fmt.Sprintf("%s %d rows", f.Name, f.Rows))
 		if f.Sequences != nil {
-			note += fmt.Sprintf(" (%s)", f.Sequences)
+			handed[f.Name] = f.Sequences.Balance()
 		}
-		notes = append(notes, note)
 	}
-	out.Message = strings.Join(notes, ", ")
+	out.Message = strings.Join(append([]string{strings.Join(notes, ", ")}, sequences.Texts(handed)...), "; ")
 	return out
 }
 
