@@ -31,7 +31,8 @@ type solutions struct {
 
 func (c *solutions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.Int(&c.Times, "oracle", "run the solution of each Harbor task of --examples `N` times, without a model").Min(1).DefaultShown("not at all")
+	d.Int(&c.Times, "oracle", "run the solution of each Harbor task of --examples `N` times, without a model").Min(1).
+		DefaultShown("not at all")
 	d.String(&c.Examples, "examples", "with --oracle, read the tasks at this `URI`: harbor:DIR").WrittenToRows()
 	d.Heading(plugin.Execution)
 	d.String(&c.Runtime, "runtime", "with --oracle, run containers with this `PROGRAM`, as agent harbor does")

@@ -165,7 +165,8 @@ func (n *PlanTable) Declare(d *plugin.Declarer) {
 	plugin.Var(d, &n.PassRate, "plan-pass-rate",
 		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").
 		ID("plan-pass-rate").DefaultShown("all pass rates are equal")
-	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").Min(0).ID("plan-fork-points").DefaultShown("1")
+	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").Min(0).
+		ID("plan-fork-points").DefaultShown("1")
 }
 
 // Examples are the rows of a task file, from which a plan is drawn; package

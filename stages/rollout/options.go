@@ -106,7 +106,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Min(0).
 		DefaultShown("with --plan the plan's, else 0").Common()
-	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often").Min(1).Common()
+	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often").Min(1).
+		Common()
 	o.declareAgent(d)
 	d.String(&o.Model, "model", "request this `MODEL`").DefaultShown("the policy's").IDAlways("model").WrittenToRows().Common()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").
@@ -124,7 +125,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Strings(&o.AllowPaths, "allow-path",
 		"let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, "+
 			"embeddings and their like need no permission").ID("allow_paths")
-	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Min(0).DefaultShown("no limit").
+	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Min(0).
+		DefaultShown("no limit").
 		ID("max_calls")
 	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory",
 		"truncate a trajectory that makes another call after `N` prompt and completion tokens").Min(0).DefaultShown("no limit").
@@ -189,14 +191,16 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.String(&o.Advertise, "advertise",
 		"tell agents on other machines to reach the recording proxy at this `URL`, without path").DefaultShown("its address")
 	o.declareConcurrency(d)
-	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Min(0).DefaultShown("no limit")
+	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Min(0).
+		DefaultShown("no limit")
 	d.OptionalFloat(&o.Slowdown, "max-slowdown",
 		"reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").DefaultShown("10")
 	d.Include(&o.Budget)
 	o.declareTimeout(d)
 	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").Min(0).DefaultShown("10m0s")
 	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").DefaultShown("5")
-	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Min(0).DefaultShown("500ms")
+	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Min(0).
+		DefaultShown("500ms")
 	d.Duration(&o.JournalEvery, "journal-every", "save finished trajectories at most every `TIME`").DefaultShown("2s")
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
 		DefaultShown("twice the concurrency, at least 8")

@@ -35,7 +35,8 @@ var gates = []string{"max-failure-rate", "missing-field", "min-groups", "max-fla
 func DeclareGates(d *plugin.Declarer, p *[]string) {
 	plugin.List(d, p, "accept-gate", "read the input even if the gate `NAME` refused it", func(name string) (string, error) {
 		if !slices.Contains(gates, name) {
-			return "", plugin.Badf(plugin.Nearest(name, gates, "gates: "+strings.Join(gates, ", ")), "there is no gate %q", name)
+			hint := plugin.Nearest(name, gates, "gates: "+strings.Join(gates, ", "))
+			return "", plugin.Badf(hint, "there is no gate %q", name)
 		}
 		return name, nil
 	}).Choices = gates

@@ -32,7 +32,8 @@ type LengthSettings struct {
 
 // Declare declares the settings.
 func (s *LengthSettings) Declare(d *plugin.Declarer) {
-	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").Min(0).ID("max-sampled-tokens")
+	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").Min(0).
+		ID("max-sampled-tokens")
 	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").Min(0).
 		ID("max-sequence-tokens")
 	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").Min(0).ID("min-messages")

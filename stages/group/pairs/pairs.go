@@ -90,7 +90,8 @@ func (p *Settings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &p.At, "pair-at",
 		"compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with "+
 			"its tool calls", Ends...).DefaultShown(string(Whole))
-	d.Int(&p.Top, "pair-top", "pair the `K` best with the K worst; with --pairs top-k").Min(0).DefaultShown(strconv.Itoa(DefaultTop))
+	d.Int(&p.Top, "pair-top", "pair the `K` best with the K worst; with --pairs top-k").Min(0).
+		DefaultShown(strconv.Itoa(DefaultTop))
 	d.Float(&p.Margin, "pair-margin", "pair only scores that differ by at least `X`")
 	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit").Min(0)
 	d.Bool(&p.Ties, "pair-ties", "pair equal scores too")

@@ -39,7 +39,8 @@ type Budget struct {
 func (b *Budget) Declare(d *plugin.Declarer) {
 	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").Min(0).
 		DefaultShown("no limit")
-	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Min(0).DefaultShown("no limit")
+	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Min(0).
+		DefaultShown("no limit")
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Min(0).DefaultShown("no limit")
 	d.Float(&b.PromptPrice, "price-prompt", "charge this `PRICE` for a million prompt tokens").Min(0)
 	d.Float(&b.CompletionPrice, "price-completion", "charge this `PRICE` for a million completion tokens").Min(0)

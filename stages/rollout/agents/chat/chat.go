@@ -69,7 +69,8 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 		WrittenToRows().ForModels().Common()
 	plugin.Var(d, &s.Programs, "tool", "let the model call this program, `NAME=WORDS` split as a shell would").Repeats = true
 	d.String(&s.Tools, "tools", "read the tools' definitions from this `FILE`, the JSON array of a request's \"tools\"")
-	d.Int(&s.Turns, "turns", "end a conversation with tools after `N` answers of the model").Min(0).DefaultShown(strconv.Itoa(defaultTurns))
+	d.Int(&s.Turns, "turns", "end a conversation with tools after `N` answers of the model").Min(0).
+		DefaultShown(strconv.Itoa(defaultTurns))
 	d.String(&s.StopMatch, "stop-match", "end the conversation with an answer that matches this `REGEXP`").ForModels()
 	d.Strings(&s.StopTools, "stop-tool", "end the conversation with a call of the tool `NAME`; it needs no program")
 	d.Include(&s.ProgramSettings)
