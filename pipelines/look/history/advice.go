@@ -10,8 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/look/query"
-	"github.com/rollmill/rollmill/pipelines/run"
-	"github.com/rollmill/rollmill/storage"
 )
 
 const (
@@ -114,7 +112,7 @@ func AdviseTasks(ctx context.Context, root string, epochs []Epoch) (lines []stri
 	var rollouts []*dataset.Dataset
 	var numbers []int
 	for _, e := range epochs {
-		d, err := Open(ctx, storage.Join(run.Layout{Root: root}.Epoch(e.Epoch), "rollout"))
+		d, err := Open(ctx, rolloutOf(root, e.Epoch))
 		if err != nil {
 			return nil, err
 		}

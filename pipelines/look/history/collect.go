@@ -26,6 +26,10 @@ import (
 	"github.com/rollmill/rollmill/storage/fault"
 )
 
+func rolloutOf(root string, epoch int) string {
+	return storage.Join(run.Layout{Root: root}.Epoch(epoch), "rollout")
+}
+
 // Collect reads every epoch that has a finished rollout or a validation. The epochs
 // in known are not read again.
 func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
@@ -38,6 +42,7 @@ func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 	if err != nil {
 		return run, err
 	}
+	unfinished := "" // the first such rollout
 	for _, e := range epochs {
 		if slices.ContainsFunc(known, func(k Epoch) bool { return k.Epoch == e }) {
 			continue
@@ -50,11 +55,13 @@ func Collect(ctx context.Context, root string, known []Epoch) (Run, error) {
 			run.Epochs = append(run.Epochs, epoch)
 		} else if why := epoch.Made.Stages["rollout"].Why; why != "" {
 			run.Gaps = append(run.Gaps, fmt.Sprintf("%d (%s)", e, why))
+			unfinished = cmp.Or(unfinished, rolloutOf(root, e))
 		}
 	}
-	if len(run.Epochs) == 0 && len(run.Gaps) > 0 {
-		return run, fault.Invalid(run.Root, "complete it: `rollmill show` of its folder rollout says how", nil,
-			"no epoch has a finished rollout: epoch %s", strings.Join(run.Gaps, ", "))
+	if len(run.Epochs) == 0 && unfinished != "" {
+		if _, err := dataset.Open(ctx, unfinished, dataset.OpenOptions{IgnoreGates: true}); err != nil { // its hint is how to complete it
+			return run, fmt.Errorf("%q: no epoch has a finished rollout: %w", run.Root, err)
+		}
 	}
 	if len(run.Epochs) == 0 {
 		return run, fault.Invalid(storage.Redact(root), "name the run's folder, the one that holds epoch-0",
