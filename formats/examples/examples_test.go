@@ -176,7 +176,7 @@ func TestWarnings(t *testing.T) {
 `,
 		"x.csv": "question\na\nb\na\na\n"} {
 		rows, r := mustRead(t, name, text, Options{RequireQuestion: true})
-		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "; 2 of them equal an earlier row") {
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "; rows that repeat an earlier one: 2,") {
 			t.Errorf("%s: %s, %q", name, ids(rows), r.Warnings)
 		}
 	}

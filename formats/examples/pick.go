@@ -325,7 +325,7 @@ func (p *picker) warnings() {
 	}
 	equal := ""
 	if p.equal > 0 {
-		equal = fmt.Sprintf("; %d of them equal an earlier row, and are tasks of their own all the same", p.equal)
+		equal = fmt.Sprintf("; rows that repeat an earlier one: %d, each is a task of its own", p.equal)
 	}
 	if n := p.ids.missing; n > 0 && !p.columns[p.o.Names.ID] {
 		r.warn("there is no id column %q: rows are named row-<n> by their place, so keep the file's order%s", p.o.Names.ID, equal)

@@ -184,8 +184,12 @@ func (l *Listing) assign() {
 // StageOrder is the order of an epoch's datasets.
 var StageOrder = []string{"validation/rollout", "validation/score", "rollout", "score", "group", "curate", "submit"}
 
-// rank returns the place of a stage: that of another is the greatest, -1 without its sign.
-func rank(stage string) uint { return uint(slices.Index(StageOrder, stage)) }
+func rank(stage string) int {
+	if i := slices.Index(StageOrder, stage); i >= 0 {
+		return i
+	}
+	return len(StageOrder)
+}
 
 // privatePath splits the path of an object of a dataset that is being written.
 var privatePath = regexp.MustCompile(`^(?:(.*)/)?\.rollmill/[0-9a-f]{16}-[0-9]+(?:-[0-9a-f]{16})?/(journal|lease|shard)-`)
